@@ -1,0 +1,1 @@
+"""The door: the REST service that accepts runs and answers questions about them."""

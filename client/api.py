@@ -1,0 +1,338 @@
+"""What can a program do with RotBench? One method per thing the API offers, typed on both sides."""
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from client.connection import Connection, find
+from client.errors import RotBenchError
+from client.http import Transport
+from client.results import (
+    Attempt,
+    CellModel,
+    Checkpoint,
+    HiddenNormComparison,
+    HiddenNormTrace,
+    LogPage,
+    MetricSeries,
+    Recipe,
+    Run,
+    RunPage,
+    Stability,
+    Sweep,
+    SweepPage,
+    SweepPlan,
+    Task,
+    Worker,
+)
+from client.wire import T, read
+
+Config = Mapping[str, Any]
+OneOrMore = str | Sequence[str] | None
+OneOrMoreNumbers = int | Sequence[int] | None
+
+
+class RotBench:
+    """A client of one RotBench API.
+
+        with RotBench() as bench:
+            run = bench.submit({"model": {"cell": "lru"}})
+            print(bench.wait(run.id).latest)
+
+    Args:
+        url: Address such as http://127.0.0.1:8000; without it ROTBENCH_URL, then the nearest local stack.
+        token: Without it ROTBENCH_TOKEN, then the token of the local stack at that address.
+        timeout_s: Longest wait for one answer.
+        transport: A ready transport in place of all of these.
+
+    Raises:
+        APIUnreachable: No address is given anywhere.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        transport: Transport | None = None,
+    ) -> None:
+        self._http = transport or Transport(find(url, token), timeout_s=timeout_s)
+
+    @property
+    def connection(self) -> Connection:
+        """The address and token in use, and where they were found."""
+        return self._http.connection
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Runs
+
+    def submit(
+        self,
+        config: Config,
+        *,
+        name: str | None = None,
+        priority: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Run:
+        """Put one run in the queue; the same key with the same run gives the same run back."""
+        body = _without_none({"config": dict(config), "name": name, "priority": priority})
+        return read(Run, self._http.post("/v1/runs", body, key=idempotency_key or str(uuid.uuid4())))
+
+    def run(self, run_id: str) -> Run:
+        """One run as it stands."""
+        return read(Run, self._http.get(_path("runs", run_id)))
+
+    def run_page(
+        self,
+        *,
+        status: OneOrMore = None,
+        cell: OneOrMore = None,
+        task: OneOrMore = None,
+        sweep_id: str | None = None,
+        depth: OneOrMoreNumbers = None,
+        seed: OneOrMoreNumbers = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> RunPage:
+        """One page of runs, newest first."""
+        query = {
+            "status": status,
+            "cell": cell,
+            "task": task,
+            "sweep_id": sweep_id,
+            "depth": depth,
+            "seed": seed,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return read(RunPage, self._http.get("/v1/runs", query))
+
+    def runs(self, **filters: Any) -> Iterator[Run]:
+        """Every run that passes the filters of `run_page`, newest first, page after page."""
+        cursor: str | None = filters.pop("cursor", None)
+        while True:
+            page = self.run_page(cursor=cursor, **filters)
+            yield from page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def cancel(self, run_id: str) -> Run:
+        """Ask for an end: a waiting run ends at once, a running one at its next step."""
+        return read(Run, self._http.post(_path("runs", run_id, "cancel")))
+
+    def pause(self, run_id: str) -> Run:
+        """Ask a run to stop with a checkpoint and wait."""
+        return read(Run, self._http.post(_path("runs", run_id, "pause")))
+
+    def resume(self, run_id: str) -> Run:
+        """Put a paused, failed or cancelled run back in the queue; it goes on from its last checkpoint."""
+        return read(Run, self._http.post(_path("runs", run_id, "resume")))
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run that has ended, with all that it measured."""
+        self._http.delete(_path("runs", run_id))
+
+    def wait(self, run_id: str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Run:
+        """Wait until a run has ended.
+
+        Raises:
+            TimeoutError: It has not ended in time.
+        """
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while (run := self.run(run_id)).active:
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError(f"run {run_id} is {run.status} at step {run.step} after {timeout_s:g} s")
+            time.sleep(poll_s)
+        return run
+
+    # What a run measured
+
+    def metrics(
+        self, run_id: str, keys: OneOrMore = None, *, after_step: int | None = None, max_points: int | None = None
+    ) -> dict[str, MetricSeries]:
+        """Series of a run by key; all of them without `keys`."""
+        query = {"key": keys, "after_step": after_step, "max_points": max_points}
+        answer = self._http.get(_path("runs", run_id, "metrics"), query)
+        return {series.key: series for series in _items(MetricSeries, answer, "series")}
+
+    def hidden_norms(
+        self,
+        run_id: str,
+        statistic: OneOrMore = None,
+        *,
+        after_step: int | None = None,
+        include_profile: bool = False,
+    ) -> HiddenNormTrace:
+        """The hidden norms of a run, layer by layer; all statistics without `statistic`."""
+        query = {"statistic": statistic, "after_step": after_step, "include_profile": include_profile}
+        return read(HiddenNormTrace, self._http.get(_path("runs", run_id, "hidden-norms"), query))
+
+    def logs(self, run_id: str, *, after: str | None = None, limit: int | None = None) -> LogPage:
+        """Log lines after a cursor; ask again with `next_cursor` to follow."""
+        return read(LogPage, self._http.get(_path("runs", run_id, "logs"), {"after": after, "limit": limit}))
+
+    def attempts(self, run_id: str) -> tuple[Attempt, ...]:
+        """Each try at the run, first to last."""
+        return _items(Attempt, self._http.get(_path("runs", run_id, "attempts")))
+
+    def checkpoints(self, run_id: str) -> tuple[Checkpoint, ...]:
+        """The checkpoints that are kept."""
+        return _items(Checkpoint, self._http.get(_path("runs", run_id, "checkpoints")))
+
+    # Sweeps
+
+    def sweep(
+        self,
+        config: Config,
+        grid: Mapping[str, Sequence[Any]],
+        *,
+        name: str | None = None,
+        priority: str | None = None,
+        dedupe: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Sweep:
+        """Start one run per cell of the grid over the base configuration.
+
+        dedupe "reuse" takes runs that exist with the same configuration, "force" (the default) starts all anew.
+        """
+        body = _without_none(
+            {"name": name, "config": dict(config), "grid": dict(grid), "priority": priority, "dedupe": dedupe}
+        )
+        return read(Sweep, self._http.post("/v1/sweeps", body, key=idempotency_key or str(uuid.uuid4())))
+
+    def plan_sweep(self, config: Config, grid: Mapping[str, Sequence[Any]]) -> SweepPlan:
+        """Check a sweep and count its runs; nothing is started or stored."""
+        body = {"config": dict(config), "grid": dict(grid), "dry_run": True}
+        return read(SweepPlan, self._http.post("/v1/sweeps", body, key=str(uuid.uuid4())))
+
+    def get_sweep(self, sweep_id: str) -> Sweep:
+        """One sweep as it stands."""
+        return read(Sweep, self._http.get(_path("sweeps", sweep_id)))
+
+    def sweep_page(self, *, limit: int | None = None, cursor: str | None = None) -> SweepPage:
+        """One page of sweeps, newest first."""
+        return read(SweepPage, self._http.get("/v1/sweeps", {"limit": limit, "cursor": cursor}))
+
+    def sweeps(self) -> Iterator[Sweep]:
+        """Every sweep, newest first, page after page."""
+        cursor: str | None = None
+        while True:
+            page = self.sweep_page(cursor=cursor)
+            yield from page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def cancel_sweep(self, sweep_id: str) -> Sweep:
+        """Cancel every run of the sweep that has not ended."""
+        return read(Sweep, self._http.post(_path("sweeps", sweep_id, "cancel")))
+
+    def wait_sweep(self, sweep_id: str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Sweep:
+        """Wait until every run of a sweep has ended.
+
+        Raises:
+            TimeoutError: They have not ended in time.
+        """
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while (sweep := self.get_sweep(sweep_id)).active:
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError(
+                    f"sweep {sweep_id} has {sweep.done} of {sweep.total} runs done after {timeout_s:g} s"
+                )
+            time.sleep(poll_s)
+        return sweep
+
+    # Comparisons
+
+    def compare_hidden_norms(
+        self,
+        *,
+        statistic: str = "relative",
+        sweep_id: str | None = None,
+        task: str | None = None,
+        cell: OneOrMore = None,
+        depth: OneOrMoreNumbers = None,
+        layer: int | None = None,
+        runs: bool = False,
+    ) -> HiddenNormComparison:
+        """Hidden norms per cell, depth and layer: mean over seeds with n and a 95% interval per step.
+
+        With `runs`, each group also holds the curve of every seed.
+        """
+        query = {
+            "statistic": statistic,
+            "sweep_id": sweep_id,
+            "task": task,
+            "cell": cell,
+            "depth": depth,
+            "layer": layer,
+            "runs": runs,
+        }
+        return read(HiddenNormComparison, self._http.get("/v1/compare/hidden-norms", query))
+
+    def stability(
+        self,
+        *,
+        sweep_id: str | None = None,
+        task: str | None = None,
+        cell: OneOrMore = None,
+        depth: OneOrMoreNumbers = None,
+    ) -> Stability:
+        """The stability numbers with intervals, paired differences and the verdict on the claim."""
+        query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
+        return read(Stability, self._http.get("/v1/compare/stability", query))
+
+    # What there is
+
+    def tasks(self) -> tuple[Task, ...]:
+        """The data sets."""
+        return _items(Task, self._http.get("/v1/tasks"))
+
+    def models(self) -> tuple[CellModel, ...]:
+        """The cells and their options."""
+        return _items(CellModel, self._http.get("/v1/models"))
+
+    def recipes(self) -> tuple[Recipe, ...]:
+        """The complete configurations that come with RotBench."""
+        return _items(Recipe, self._http.get("/v1/recipes"))
+
+    def workers(self) -> tuple[Worker, ...]:
+        """The workers by their last beat."""
+        return _items(Worker, self._http.get("/v1/workers"))
+
+    def ready(self) -> bool:
+        """Whether the API answers and its database is in order."""
+        try:
+            self._http.get("/readyz")
+        except RotBenchError:
+            return False
+        return True
+
+
+def _path(*parts: str) -> str:
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _items(wanted: type[T], answer: Any, name: str = "items") -> tuple[T, ...]:
+    listed = answer.get(name) if isinstance(answer, dict) else None
+    return tuple(read(wanted, item) for item in (listed if isinstance(listed, list) else []))
+
+
+def _without_none(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}

@@ -1,0 +1,153 @@
+"""What is there to train, and who trains it? tasks, models, workers, token."""
+
+from typing import Annotated
+
+import typer
+
+from client.cli.asking import bench
+from client.cli.formats import ABSENT, ago, duration
+from client.cli.output import Column, JsonOption, json_out, note, pairs, say, table
+from client.connection import Connection
+from client.errors import RotBenchError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (tasks, models, workers, token):
+        app.command(command.__name__)(command)
+
+
+def tasks(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the data sets."""
+    listed = bench(context).tasks()
+    if as_json:
+        json_out({"items": listed})
+        return
+    columns = (
+        Column("task"),
+        Column("title", 4),
+        Column("classes", 2, right=True),
+        Column("longest", 1, right=True),
+        Column("train", right=True),
+        Column("validation", 3, right=True),
+        Column("test", 3, right=True),
+    )
+    rows = [
+        [
+            task.name,
+            task.title,
+            str(task.classes),
+            *(f"{size:,}" for size in (task.longest, task.train_size, task.validation_size, task.test_size)),
+        ]
+        for task in listed
+    ]
+    table(columns, rows)
+    for task in listed:
+        say(f"{task.name}: {task.summary}")
+
+
+def models(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the cells with their options, and the recipes."""
+    client = bench(context)
+    listed, recipes = client.models(), client.recipes()
+    if as_json:
+        json_out({"models": listed, "recipes": recipes})
+        return
+    for model in listed:
+        say(f"{model.name}: {model.summary}")
+        rows = [
+            [option.name, option.type, str(option.default), ", ".join(map(str, option.choices or ())) or ABSENT]
+            for option in model.options
+        ]
+        table((Column("  option"), Column("type", 1), Column("default"), Column("choices")), _indented(rows))
+        say()
+    if recipes:
+        table(
+            (Column("recipe"), Column("title", 1), Column("source", 2), Column("mark", 3)),
+            [[recipe.name, recipe.title, recipe.source, recipe.mark] for recipe in recipes],
+        )
+        note("Marks: S sourced, D derived and checked, U unverified.")
+
+
+def workers(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the workers by their last beat."""
+    listed = bench(context).workers()
+    if as_json:
+        json_out({"items": listed})
+        return
+    if not listed:
+        note("No worker has reported yet.")
+        return
+    columns = (
+        Column("worker"),
+        Column("state"),
+        Column("host", 2),
+        Column("device", 1),
+        Column("run"),
+        Column("last beat", right=True),
+        Column("started", 3, right=True),
+    )
+    rows = [
+        [
+            worker.id,
+            worker.state,
+            worker.host,
+            worker.device or ABSENT,
+            (worker.run_id or ABSENT)[:8],
+            f"{duration(worker.beat_age_s)} ago",
+            ago(worker.started_at),
+        ]
+        for worker in listed
+    ]
+    table(columns, rows)
+
+
+def token(
+    context: typer.Context,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Print the token itself, and nothing else.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which API and token are in use. The exit code is 1 when the API does not take the token.
+
+    A local stack makes its token at its first start; elsewhere it is a setting of the deployment, ROTBENCH_TOKEN.
+    """
+    client = bench(context)
+    connection = client.connection
+    if reveal:
+        if connection.token is None:
+            raise RotBenchError(f"no token is known for {connection.url}", remedy="set ROTBENCH_TOKEN")
+        typer.echo(connection.token)
+        return
+    try:
+        client.tasks()
+        refused = None
+    except RotBenchError as error:
+        refused = error
+    if as_json:
+        json_out(
+            {
+                "url": connection.url,
+                "url_source": connection.url_source,
+                "token": _masked(connection),
+                "token_source": connection.token_source,
+                "accepted": refused is None,
+            }
+        )
+    else:
+        pairs(
+            [
+                ("API", f"{connection.url} (from {connection.url_source})"),
+                ("token", f"{_masked(connection)} (from {connection.token_source})" if connection.token else "none"),
+                ("accepted", "yes" if refused is None else "no"),
+            ]
+        )
+    if refused is not None:
+        raise refused
+
+
+def _masked(connection: Connection) -> str | None:
+    return None if connection.token is None else f"{connection.token[:4]}..."
+
+
+def _indented(rows: list[list[str]]) -> list[list[str]]:
+    return [[f"  {row[0]}", *row[1:]] for row in rows]

@@ -1,0 +1,66 @@
+"""How is a run followed and steered? watch, cancel, pause, resume."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from client.api import RotBench
+from client.cli.asking import bench, find_run, find_run_or_sweep
+from client.cli.ending import end_with_run, end_with_sweep, run_line, sweep_line
+from client.cli.output import JsonOption, json_out, out
+from client.cli.showing import IdArgument
+from client.cli.watching import watch_run, watch_sweep
+from client.results import Run, Sweep
+
+RunsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of runs, or their first characters.")]
+AnyArgument = Annotated[
+    list[str], typer.Argument(metavar="ID...", help="Ids of runs or sweeps, or their first characters.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (watch, cancel, pause, resume):
+        app.command(command.__name__)(command)
+
+
+def watch(context: typer.Context, identity: IdArgument, as_json: JsonOption = False) -> None:
+    """Show progress until the end. The exit code is 1 when a run failed or was cancelled."""
+    client = bench(context)
+    found = find_run_or_sweep(client, identity)
+    if isinstance(found, Sweep):
+        end_with_sweep(client, watch_sweep(client, found.id), as_json=as_json)
+    end_with_run(watch_run(client, found.id), as_json=as_json)
+
+
+def cancel(context: typer.Context, identities: AnyArgument, as_json: JsonOption = False) -> None:
+    """Cancel runs, or every run of a sweep."""
+    client = bench(context)
+    found = [find_run_or_sweep(client, identity) for identity in identities]
+    _tell([client.cancel_sweep(one.id) if isinstance(one, Sweep) else client.cancel(one.id) for one in found], as_json)
+
+
+def pause(context: typer.Context, identities: RunsArgument, as_json: JsonOption = False) -> None:
+    """Pause runs. They stop with a checkpoint and wait."""
+    client = bench(context)
+    _tell(_changed(client, client.pause, identities), as_json)
+
+
+def resume(context: typer.Context, identities: RunsArgument, as_json: JsonOption = False) -> None:
+    """Queue paused, failed or cancelled runs again. They go on from their last checkpoint."""
+    client = bench(context)
+    _tell(_changed(client, client.resume, identities), as_json)
+
+
+def _changed(client: RotBench, change: Callable[[str], Run], identities: list[str]) -> list[Run | Sweep]:
+    found = [find_run(client, identity) for identity in identities]
+    return [change(run.id) for run in found]
+
+
+def _tell(changed: list[Run | Sweep], as_json: bool) -> None:
+    if as_json:
+        json_out({"items": changed})
+        return
+    for one in changed:
+        out.print(sweep_line(one) if isinstance(one, Sweep) else run_line(one), soft_wrap=True)

@@ -1,0 +1,108 @@
+"""How is training asked for? `rotbench submit` starts one run, `rotbench sweep` a grid of them."""
+
+from typing import Annotated
+
+import typer
+
+from client.cli.asking import bench
+from client.cli.ending import end_with_run, end_with_sweep, run_line
+from client.cli.formats import plural
+from client.cli.output import JsonOption, json_out, note, out, pairs, say
+from client.cli.watching import watch_run, watch_sweep
+from client.cli.wishes import (
+    ConfigOption,
+    GridOption,
+    NameOption,
+    PriorityOption,
+    RecipeOption,
+    SetOption,
+    configuration,
+    grid,
+)
+from client.results import SweepPlan
+from client.wire import to_json
+
+WatchOption = Annotated[bool, typer.Option("--watch", help="Stay and show progress until the end.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("submit")(submit)
+    app.command("sweep")(sweep)
+
+
+def submit(
+    context: typer.Context,
+    recipe: RecipeOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="training.seed.")] = None,
+    name: NameOption = None,
+    priority: PriorityOption = None,
+    watch: WatchOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put one run in the queue."""
+    client = bench(context)
+    run = client.submit(configuration(client, recipe, config, settings or [], seed), name=name, priority=priority)
+    if watch:
+        if not as_json:
+            out.print(run_line(run), soft_wrap=True)
+        end_with_run(watch_run(client, run.id), as_json=as_json)
+    if as_json:
+        json_out(run)
+    else:
+        out.print(run_line(run), soft_wrap=True)
+        note(f"`rotbench watch {run.id[:8]}` shows its progress.")
+
+
+def sweep(
+    context: typer.Context,
+    recipe: RecipeOption = None,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+    axes: GridOption = None,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="SEEDS", help="Seeds such as 0,1,2 or 0-4.")] = None,
+    name: NameOption = None,
+    priority: PriorityOption = None,
+    reuse: Annotated[bool, typer.Option("--reuse", help="Take runs that exist with the same configuration.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and count; start nothing.")] = False,
+    watch: WatchOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Start one run for every combination of a grid."""
+    wanted = grid(axes or [], seed)
+    if not wanted:
+        raise typer.BadParameter("a sweep needs at least one --grid or --seed")
+    client = bench(context)
+    base = configuration(client, recipe, config, settings or [], None)
+    if dry_run:
+        _show_plan(client.plan_sweep(base, wanted), as_json=as_json)
+        return
+    started = client.sweep(base, wanted, name=name, priority=priority, dedupe="reuse" if reuse else None)
+    if not as_json:
+        reused = f", {started.reused:,} of them reused" if started.reused else ""
+        say(f"Sweep {started.id}: {plural(started.total, 'run')}{reused}")
+    if watch:
+        end_with_sweep(client, watch_sweep(client, started.id), as_json=as_json)
+    if as_json:
+        json_out(started)
+    else:
+        note(f"`rotbench watch {started.id[:8]}` shows its progress.")
+
+
+def _show_plan(plan: SweepPlan, *, as_json: bool) -> None:
+    if as_json:
+        json_out(plan)
+        return
+    pairs(
+        [
+            ("runs", f"{plan.total:,}"),
+            ("exist already", f"{plan.duplicates:,} (--reuse takes them)" if plan.duplicates else "0"),
+            *([("equal cells", f"{plan.merged:,} make no run of their own")] if plan.merged else []),
+        ]
+    )
+    if plan.configs_preview:
+        say("first configuration:")
+        say(to_json(plan.configs_preview[0]))
+    note("Nothing was started.")

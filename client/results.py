@@ -1,0 +1,388 @@
+"""What does the API answer? The frozen types that the client returns; NaN and infinities are floats here."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+ACTIVE = frozenset({"queued", "running", "paused", "cancelling"})
+"""The statuses from which a run still moves by itself or by hand; every other status is an end."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first value that was not finite; layer counts from 0, and is None outside the blocks."""
+
+    step: int
+    layer: int | None
+    kind: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run as it stands; `latest` maps a metric's key to its last value."""
+
+    id: str
+    name: str | None
+    sweep_id: str | None
+    status: str
+    failure_class: str | None
+    reason: str | None
+    config: dict[str, Any]
+    config_hash: str
+    cell: str
+    task: str
+    depth: int
+    seed: int
+    step: int
+    total_steps: int
+    attempt: int
+    priority: str
+    created_at: datetime
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    parameter_count: int | None
+    device: str | None
+    divergence: Divergence | None
+    seconds_left: float | None
+    latest: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def active(self) -> bool:
+        """Whether the run has not ended."""
+        return self.status in ACTIVE
+
+    @property
+    def progress(self) -> float:
+        """Share of the steps that are done, in [0, 1]."""
+        return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """Runs, newest first, and where the next page begins."""
+
+    items: tuple[Run, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A grid of runs; `counts` maps a status to how many runs have it, `reused` counts runs that existed before."""
+
+    id: str
+    name: str | None
+    created_at: datetime
+    config: dict[str, Any]
+    grid: dict[str, Any]
+    total: int
+    counts: dict[str, int]
+    runs: tuple[str, ...] = ()
+    reused: int = 0
+
+    @property
+    def done(self) -> int:
+        """How many runs have ended."""
+        return self.total - sum(self.counts.get(status, 0) for status in ACTIVE)
+
+    @property
+    def active(self) -> bool:
+        """Whether a run has not ended."""
+        return self.done < self.total
+
+
+@dataclass(frozen=True)
+class SweepPage:
+    """Sweeps, newest first, and where the next page begins."""
+
+    items: tuple[Sweep, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """What a sweep would start: its distinct runs, the first configurations, and how many exist already.
+
+    merged counts cells of the grid that equal an earlier cell.
+    """
+
+    total: int
+    configs_preview: tuple[dict[str, Any], ...]
+    duplicates: int = 0
+    merged: int = 0
+
+
+@dataclass(frozen=True)
+class MetricSeries:
+    """One metric of one run: each step once, with the attempt that wrote it."""
+
+    key: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+    attempts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class HiddenNormSeries:
+    """One statistic of a run's hidden norms: per recorded step, one entry per layer.
+
+    profile is (steps, layers, positions), None unless asked for.
+    """
+
+    statistic: str
+    steps: tuple[int, ...]
+    attempts: tuple[int, ...]
+    mean: tuple[tuple[float, ...], ...]
+    deviation: tuple[tuple[float, ...], ...]
+    minimum: tuple[tuple[float, ...], ...]
+    maximum: tuple[tuple[float, ...], ...]
+    non_finite: tuple[tuple[int, ...], ...]
+    profile: tuple[tuple[tuple[float, ...], ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class HiddenNormTrace:
+    """The hidden norms of one run."""
+
+    run_id: str
+    layers: int
+    profile_positions: tuple[int, ...]
+    series: tuple[HiddenNormSeries, ...]
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """One line that a run logged."""
+
+    attempt: int
+    sequence: int
+    at: datetime
+    level: str
+    message: str
+
+
+@dataclass(frozen=True)
+class LogPage:
+    """Log lines in order, and the cursor after the last of them."""
+
+    items: tuple[LogLine, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at a run by one worker."""
+
+    number: int
+    worker_id: str | None
+    host: str | None
+    device: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str | None
+    failure_class: str | None
+    reason: str | None
+    resumed_from_step: int | None
+    environment: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that lies complete in the artifact store."""
+
+    attempt: int
+    step: int
+    path: str
+    sha256: str
+    size_bytes: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class SingleRun:
+    """The curve of one seed inside a group."""
+
+    seed: int
+    run_id: str
+    status: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class HiddenNormGroup:
+    """One statistic of one layer over the seeds of one cell and depth, per recorded step.
+
+    layer counts from 0, next to the input;
+    n counts the seeds whose value is finite; low and high bound the 95% t interval of the mean, None where n < 2;
+    non_finite counts the seeds left out of that step.
+    """
+
+    task: str
+    cell: str
+    depth: int
+    layer: int
+    statistic: str
+    seeds: tuple[int, ...]
+    run_ids: tuple[str, ...]
+    steps: tuple[int, ...]
+    n: tuple[int, ...]
+    mean: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    minimum: tuple[float, ...]
+    maximum: tuple[float, ...]
+    non_finite: tuple[int, ...]
+    single: tuple[SingleRun, ...] = ()
+
+
+@dataclass(frozen=True)
+class HiddenNormComparison:
+    """Hidden norms of several cells side by side; warnings name what is not comparable."""
+
+    statistic: str
+    warnings: tuple[str, ...]
+    groups: tuple[HiddenNormGroup, ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What one stability number means."""
+
+    name: str
+    title: str
+    definition: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class StabilityRow:
+    """One measure of one cell and depth over seeds, with its 95% interval; None where n is too small."""
+
+    task: str
+    cell: str
+    depth: int
+    measure: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class PairedRow:
+    """A cell minus RotRNN at equal depth and seed; depth None is over all depths."""
+
+    task: str
+    cell: str
+    depth: int | None
+    measure: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether a statement is seen in the numbers; None when they do not decide it."""
+
+    seen: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The claim under test, in its two halves, and the verdict as one sentence."""
+
+    rotrnn_constant: Finding
+    lru_not_constant: Finding
+    sentence: str
+
+
+@dataclass(frozen=True)
+class AccuracyRow:
+    """Final test accuracy of one cell and depth over seeds, in [0, 1], with its 95% interval."""
+
+    task: str
+    cell: str
+    depth: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Stability:
+    """The stability numbers of the chosen runs, as the API computed them; warnings name the runs left out."""
+
+    measures: tuple[Measure, ...]
+    rows: tuple[StabilityRow, ...]
+    paired: tuple[PairedRow, ...]
+    claim: Claim
+    accuracy: tuple[AccuracyRow, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set that runs can train on."""
+
+    name: str
+    title: str
+    summary: str
+    classes: int
+    tokens: int
+    longest: int
+    train_size: int
+    validation_size: int
+    test_size: int
+    stand_in: bool
+
+
+@dataclass(frozen=True)
+class ModelOption:
+    """One option of a cell."""
+
+    name: str
+    type: str
+    default: Any
+    choices: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """A recurrent cell that runs can use."""
+
+    name: str
+    title: str
+    summary: str
+    labels: tuple[str, ...]
+    options: tuple[ModelOption, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A complete configuration with its source; mark is S (sourced), D (derived) or U (unverified)."""
+
+    name: str
+    title: str
+    source: str
+    mark: str
+    config: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker by its last beat; state is idle, busy or unknown."""
+
+    id: str
+    host: str
+    device: str | None
+    device_uuid: str | None
+    started_at: datetime
+    beat_at: datetime
+    beat_age_s: float
+    state: str
+    run_id: str | None

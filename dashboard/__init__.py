@@ -1,0 +1,1 @@
+"""The window: Streamlit pages over the client."""

@@ -1,0 +1,155 @@
+"""Where and when does the hidden norm leave its start? A map of layer against training step for each cell."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from client import HiddenNormGroup
+from dashboard.figures.frame import SMALL, dress, panel_title
+from dashboard.palette import QUIET, VOID, Mode, cell_colour, cell_glyph, cell_title, diverging_scale, in_order
+from dashboard.words import DOT, TIMES
+
+LEAST = math.log(1.1)
+"""The colours span at least a factor of 1.1 each way, so that noise does not look like drama."""
+LAYER_HEIGHT, GAP, TOP, BOTTOM = 30, 64, 34, 48
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """One cell at one depth: ln of the mean norm's ratio to its first recorded value, (layers, steps)."""
+
+    cell: str
+    depth: int
+    steps: NDArray[np.int32]
+    growth: NDArray[np.float64]
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(self.growth.shape[0])
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Where the map begins and ends along the steps: half a step beyond its columns."""
+        steps = self.steps.astype(float)
+        first, last = (steps[1] - steps[0], steps[-1] - steps[-2]) if len(steps) > 1 else (1.0, 1.0)
+        return float(steps[0] - first / 2), float(steps[-1] + last / 2)
+
+
+def heat_maps(groups: Sequence[HiddenNormGroup]) -> list[HeatMap]:
+    """The maps in the order of the page: by depth, RotRNN first."""
+    cells = in_order({group.cell for group in groups})
+    pairs = sorted({(group.depth, cells.index(group.cell)) for group in groups if group.steps})
+    return [_map([g for g in groups if g.depth == depth and g.cell == cells[at] and g.steps]) for depth, at in pairs]
+
+
+def heat_figure(groups: Sequence[HiddenNormGroup], mode: Mode, *, columns: int) -> go.Figure:
+    """The mean norm over seeds relative to its first recorded step, on one diverging logarithmic scale around 1.
+
+    Args:
+        groups: Groups of one task and one statistic; each depth and cell makes one map.
+        mode: Light or dark.
+        columns: How many maps may stand side by side; cells that do not fit stand below each other.
+    """
+    maps = heat_maps(groups)
+    cells = in_order({one.cell for one in maps})
+    depths = sorted({one.depth for one in maps})
+    width = len(cells) if 1 < len(cells) <= columns else 1
+    places = [
+        (depths.index(one.depth) + 1, cells.index(one.cell) + 1) if width > 1 else (index + 1, 1)
+        for index, one in enumerate(maps)
+    ]
+    rows = max((row for row, _ in places), default=1)
+    heights = [1] * rows
+    for one, (row, _) in zip(maps, places, strict=True):
+        heights[row - 1] = max(heights[row - 1], one.layers)
+    plot = LAYER_HEIGHT * sum(heights) + GAP * (rows - 1)
+    figure = make_subplots(
+        rows=rows,
+        cols=max(1, width),
+        row_heights=heights,
+        horizontal_spacing=0.035 if width > 1 else 0,
+        vertical_spacing=GAP / plot if rows > 1 else 0,
+    )
+    for one, place in zip(maps, places, strict=True):
+        _draw(figure, one, place, mode, several=len(depths) > 1)
+    beside = columns > 1
+    dress(figure, mode, height=plot + TOP + BOTTOM + (0 if beside else 60), unified=False, top=TOP)
+    figure.update_yaxes(showgrid=False, ticks="", showline=False)
+    figure.update_xaxes(showgrid=False, nticks=5, tickformat=",~d", showline=False)
+    finite = [float(np.nanmax(np.abs(one.growth))) for one in maps if np.isfinite(one.growth).any()]
+    axis = _colour_axis(max([LEAST, *finite]), mode, beside=beside)
+    return figure.update_layout(coloraxis=axis, plot_bgcolor=VOID[mode])
+
+
+def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
+    steps = sorted({step for group in found for step in group.steps})
+    at = {step: index for index, step in enumerate(steps)}
+    growth = np.full((max(group.layer for group in found) + 1, len(steps)), math.nan)
+    for group in found:
+        means = np.array(group.mean)
+        with np.errstate(all="ignore"):
+            logs = np.log(means / means[0])
+        growth[group.layer, [at[step] for step in group.steps]] = np.where(np.isfinite(logs), logs, math.nan)
+    return HeatMap(found[0].cell, found[0].depth, np.array(steps, dtype=np.int32), growth)
+
+
+def _draw(figure: go.Figure, one: HeatMap, place: tuple[int, int], mode: Mode, *, several: bool) -> None:
+    row, column = place
+    name = cell_title(one.cell) + (f" {DOT} depth {one.depth}" if several else "")
+    figure.add_trace(
+        go.Heatmap(
+            x=one.steps,
+            y=list(range(one.layers)),
+            z=one.growth.astype(np.float32),
+            customdata=np.exp(one.growth).astype(np.float32),
+            coloraxis="coloraxis",
+            ygap=1,
+            hoverongaps=False,
+            hovertemplate=f"{name}<br>layer %{{y}}, step %{{x:,}}: <b>{TIMES}%{{customdata:.3g}}</b><extra></extra>",
+        ),
+        row=row,
+        col=column,
+    )
+    mark = f"<span style='color:{cell_colour(one.cell, mode)}'>{cell_glyph(one.cell)}</span>"
+    panel_title(figure, f"{mark} {name}", row, column, mode)
+    figure.update_xaxes(range=one.edges, title_text="training step", row=row, col=column)
+    figure.update_yaxes(
+        range=[one.layers - 0.5, -0.5],
+        tickmode="linear",
+        dtick=1 if one.layers <= 8 else 4,
+        title_text="layer" if column == 1 else "",
+        row=row,
+        col=column,
+    )
+
+
+def _colour_axis(reach: float, mode: Mode, *, beside: bool) -> dict[str, object]:
+    ticks = [tick for tick in _factors(reach) if abs(math.log(tick)) <= reach * 1.001]
+    font = {"size": SMALL, "color": QUIET[mode]}
+    bar: dict[str, object] = {
+        "title": {"text": "times its start", "side": "right" if beside else "top", "font": font},
+        "tickvals": [math.log(tick) for tick in ticks],
+        "ticktext": [f"{TIMES}{tick:.3g}" for tick in ticks],
+        "tickfont": font,
+        "outlinewidth": 0,
+        "thickness": 12,
+        "len": 1,
+        "xpad": 12,
+        "ypad": 0,
+    }
+    if not beside:
+        bar |= {"orientation": "h", "x": 0.5, "y": 0, "yref": "container", "yanchor": "bottom"}
+    return {"colorscale": diverging_scale(mode), "cmin": -reach, "cmax": reach, "colorbar": bar}
+
+
+def _factors(reach: float) -> list[float]:
+    """Factors for the colour bar, their inverses, and 1 between them."""
+    steps = ([1.05, 1.1], [1.1, 1.2], [1.25, 1.5], [1.5, 2], [2, 4], [3, 10], [10, 100], [100, 10_000])
+    chosen = next((factors for factors in steps if math.log(factors[-1]) >= reach * 0.6), steps[-1])
+    return [*(1 / factor for factor in reversed(chosen)), 1.0, *chosen]

@@ -1,0 +1,1 @@
+"""How RotBench is run: images, the compose file, and the local stack."""

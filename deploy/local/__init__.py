@@ -1,0 +1,1 @@
+"""The local stack: the production processes and servers on one machine, supervised."""

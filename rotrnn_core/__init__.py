@@ -1,0 +1,1 @@
+"""The mathematics and the training of rotational and diagonal linear recurrent networks."""

@@ -1,0 +1,259 @@
+"""What is a run? The frozen configuration of one training, checked where it is made; needs no torch.
+
+Every field has a default, so that `RunConfig.from_dict({})` is a complete run. A value that cannot be right raises
+`ConfigError`, which names the field, the value and the remedy.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from rotrnn_core.cells import CELLS, CellConfig, LRUConfig, RotRNNConfig
+from rotrnn_core.checks import ConfigError, check_scalar, check_scalars, field_types, require
+
+__all__ = [
+    "CELLS",
+    "TASKS",
+    "CellConfig",
+    "ConfigError",
+    "LRUConfig",
+    "ModelConfig",
+    "ProbeConfig",
+    "RotRNNConfig",
+    "RunConfig",
+    "TaskConfig",
+    "TaskInfo",
+    "TrainingConfig",
+]
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """What a task is, for people and for the API."""
+
+    name: str
+    title: str
+    summary: str
+    classes: int
+    tokens: int
+    longest: int
+    train_size: int
+    validation_size: int
+    test_size: int
+    stand_in: bool
+
+
+TASKS: dict[str, TaskInfo] = {
+    "listops": TaskInfo(
+        name="listops",
+        title="ListOps",
+        summary="Long ListOps, the grammar of Long Range Arena: trees with 500 < length < 2000, generated from a seed "
+        "(the published file cannot be regenerated bit for bit).",
+        classes=10,
+        tokens=18,
+        longest=2048,
+        train_size=96_000,
+        validation_size=2_000,
+        test_size=2_000,
+        stand_in=False,
+    ),
+    "listops-short": TaskInfo(
+        name="listops-short",
+        title="ListOps short",
+        summary="The grammar of ListOps with 20 <= length <= 200 and an end mark, for machines without a GPU; a stand-in that never "
+        "stands beside Long Range Arena numbers.",
+        classes=10,
+        tokens=18,
+        longest=201,
+        train_size=20_000,
+        validation_size=1_000,
+        test_size=1_000,
+        stand_in=True,
+    ),
+}
+"""The one list of tasks."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """Which data. A size left at None is the task's own."""
+
+    path: ClassVar[str] = "task"
+
+    name: str = "listops-short"
+    data_seed: int = 0
+    train_size: int | None = None
+    validation_size: int | None = None
+    test_size: int | None = None
+
+    def __post_init__(self) -> None:
+        check_scalars(self)
+        require(self.name in TASKS, "task.name", self.name, f"known tasks are {', '.join(sorted(TASKS))}")
+        require(0 <= self.data_seed < 2**63, "task.data_seed", self.data_seed, "use a whole number in [0, 2**63)")
+        info = TASKS[self.name]
+        for split in ("train", "validation", "test"):
+            size, most = getattr(self, f"{split}_size"), 10 * getattr(info, f"{split}_size")
+            require(
+                size is None or 1 <= size <= most,
+                f"task.{split}_size",
+                size,
+                f"use a whole number in [1, {most}], or leave it out for {getattr(info, f'{split}_size')}",
+            )
+
+    @property
+    def info(self) -> TaskInfo:
+        """The task's entry in TASKS."""
+        return TASKS[self.name]
+
+    def size(self, split: str) -> int:
+        """Number of examples in "train", "validation" or "test"."""
+        chosen = getattr(self, f"{split}_size")
+        return int(getattr(self.info, f"{split}_size") if chosen is None else chosen)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The network: encoder, n_layers blocks (norm, cell, gate, residual), mean over time, classifier."""
+
+    path: ClassVar[str] = "model"
+
+    cell: CellConfig = field(default_factory=RotRNNConfig)
+    d_model: int = 64
+    d_state: int = 64
+    n_layers: int = 2
+    bidirectional: bool = False
+    gate: Literal["full_glu", "half_glu1", "half_glu2", "gelu"] = "half_glu1"
+    norm: Literal["batch", "layer"] = "batch"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_scalars(self)
+        known = ", ".join(kind.__name__ for kind in CELLS.values())
+        require(type(self.cell) in CELLS.values(), "model.cell", self.cell, f"use one of {known}")
+        for name, most in (("d_model", 8192), ("d_state", 65536), ("n_layers", 256)):
+            value = getattr(self, name)
+            require(1 <= value <= most, f"model.{name}", value, f"use a whole number in [1, {most}]")
+        require(0 <= self.dropout < 1, "model.dropout", self.dropout, "use a value in [0, 1)")
+        self.cell.check_sizes(self.d_model, self.d_state)
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How the network is trained: optimiser, schedule, intervals in optimiser steps."""
+
+    path: ClassVar[str] = "training"
+
+    seed: int = 0
+    steps: int = 400
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    recurrence_learning_rate: float = 1e-3
+    weight_decay: float = 0.05
+    parameter_groups: Literal["standard", "B_and_C_decay", "B_fast_and_C_decay", "no_BC_decay"] = "standard"
+    warmup_steps: int = 40
+    final_learning_rate: float = 1e-7
+    log_every: int = 10
+    evaluate_every: int = 100
+    checkpoint_every: int = 100
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    def __post_init__(self) -> None:
+        check_scalars(self)
+        require(0 <= self.seed < 2**63, "training.seed", self.seed, "use a whole number in [0, 2**63)")
+        for name, least, most in (
+            ("steps", 1, 10_000_000),
+            ("batch_size", 1, 65_536),
+            ("log_every", 1, 10_000_000),
+            ("evaluate_every", 1, 10_000_000),
+            ("checkpoint_every", 1, 10_000_000),
+        ):
+            value = getattr(self, name)
+            require(least <= value <= most, f"training.{name}", value, f"use a whole number in [{least}, {most}]")
+        for name in ("learning_rate", "recurrence_learning_rate"):
+            value = getattr(self, name)
+            require(0 < value <= 10, f"training.{name}", value, "use a positive number, at most 10")
+        require(
+            0 <= self.final_learning_rate <= self.learning_rate,
+            "training.final_learning_rate",
+            self.final_learning_rate,
+            f"use a number in [0, learning_rate = {self.learning_rate!r}]",
+        )
+        require(0 <= self.weight_decay <= 10, "training.weight_decay", self.weight_decay, "use a number in [0, 10]")
+        require(
+            0 <= self.warmup_steps < self.steps or self.warmup_steps == 0,
+            "training.warmup_steps",
+            self.warmup_steps,
+            f"use a whole number in [0, steps = {self.steps})",
+        )
+
+
+@dataclass(frozen=True)
+class ProbeConfig:
+    """The hidden-norm probe: every so many steps on one fixed batch of the validation split."""
+
+    path: ClassVar[str] = "probe"
+
+    every: int = 50
+    batch_size: int = 32
+    positions: int = 64
+
+    def __post_init__(self) -> None:
+        check_scalars(self)
+        require(1 <= self.every <= 10_000_000, "probe.every", self.every, "use a whole number in [1, 10000000]")
+        require(1 <= self.batch_size <= 4096, "probe.batch_size", self.batch_size, "use a whole number in [1, 4096]")
+        require(1 <= self.positions <= 64, "probe.positions", self.positions, "use a whole number in [1, 64]")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run, complete and checked."""
+
+    task: TaskConfig = field(default_factory=TaskConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    probe: ProbeConfig = field(default_factory=ProbeConfig)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> "RunConfig":
+        """Build a run from nested plain values; a field left out takes its default.
+
+        `model.cell` may be a name alone ("lru") or an object with a name and its options.
+
+        Raises:
+            ConfigError: An unknown field or cell, a wrong type, a number that is not finite or not in range.
+        """
+        built: RunConfig = _build(cls, given, "")
+        return built
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field as nested plain values; `from_dict` gives the same run back."""
+        return dataclasses.asdict(self)
+
+
+def _build(kind: Any, given: object, path: str) -> Any:
+    require(isinstance(given, Mapping), path or "config", given, "use an object of named fields")
+    assert isinstance(given, Mapping)
+    hints = field_types(kind)
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        where = f"{path}.{name}" if path else str(name)
+        require(name in hints, where, value, f"there is no such field; known fields are {', '.join(hints)}")
+        if hints[name] is CellConfig:
+            values[name] = _cell(value, where)
+        elif dataclasses.is_dataclass(hints[name]):
+            values[name] = _build(hints[name], value, where)
+        else:
+            values[name] = check_scalar(hints[name], value, where)
+    return kind(**values)
+
+
+def _cell(value: object, where: str) -> CellConfig:
+    given = {"name": value} if isinstance(value, str) else value
+    require(isinstance(given, Mapping), where, value, "use a cell's name, or an object with its name and options")
+    assert isinstance(given, Mapping)
+    name = given.get("name", "rotrnn")
+    known = isinstance(name, str) and name in CELLS
+    require(known, f"{where}.name", name, f"known cells are {', '.join(sorted(CELLS))}")
+    cell: CellConfig = _build(CELLS[name], given, where)
+    return cell

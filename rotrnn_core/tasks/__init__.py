@@ -1,0 +1,8 @@
+"""Where do examples come from? Tasks prepared once on disk, read as memory maps, batched in a restorable order."""
+
+from rotrnn_core.tasks.batches import Batch, Sampler, batch_of, batches_in_order
+from rotrnn_core.tasks.dataset import SPLITS, Dataset, Sequences
+from rotrnn_core.tasks.registry import load
+from rotrnn_core.tasks.storage import DataMissing
+
+__all__ = ["SPLITS", "Batch", "DataMissing", "Dataset", "Sampler", "Sequences", "batch_of", "batches_in_order", "load"]

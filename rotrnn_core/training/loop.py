@@ -1,0 +1,230 @@
+"""How does a run go from its first step to its last? One iterator of typed records."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from rotrnn_core import tasks
+from rotrnn_core.config import RunConfig
+from rotrnn_core.model import Network
+from rotrnn_core.records import Checkpoint, Divergence, Evaluation, Finished, HiddenNorms, Loss, Record, Started
+from rotrnn_core.tasks import Sampler, batch_of
+from rotrnn_core.training import checkpoints
+from rotrnn_core.training.calibration import BATCHES, calibrate
+from rotrnn_core.training.divergence import locate_activation, locate_gradient, locate_parameter, norm_of
+from rotrnn_core.training.environment import device_of, environment_of
+from rotrnn_core.training.evaluation import evaluate
+from rotrnn_core.training.optimiser import make_optimiser, set_rates
+from rotrnn_core.training.probe import Probe
+from rotrnn_core.training.randomness import Stream, generator_of, seed_of
+
+
+@dataclass
+class Control:
+    """A hand on the loop from outside.
+
+    Args:
+        stop: Once true, the loop writes a checkpoint before its next step and ends.
+        step: Completed updates, set by the loop.
+    """
+
+    stop: bool = False
+    step: int = 0
+
+
+def train(
+    config: RunConfig,
+    *,
+    data_dir: Path,
+    checkpoint_dir: Path | None = None,
+    resume_from: Path | None = None,
+    control: Control | None = None,
+) -> Iterator[Record]:
+    """Train one network and say everything that happens.
+
+    Order: Started; in a fresh run HiddenNorms before the first step; then for each step, where its interval or the
+    last step asks for it, Loss, HiddenNorms, Evaluation of the validation split, Checkpoint; at the end Evaluation of
+    the test split and Finished. A value that is not finite ends the run with Loss, HiddenNorms and Divergence of that
+    step. After a resume no record of a completed step comes again.
+
+    Args:
+        config: The run.
+        data_dir: Where data sets lie or are made.
+        checkpoint_dir: Where checkpoints go; none are written when absent.
+        resume_from: A checkpoint of the same run to go on from; on a CPU with as many threads the records are those
+            of an uninterrupted run, bit for bit (`tokens_per_s` apart).
+        control: Lets another thread or a signal handler stop the loop.
+
+    Raises:
+        ConfigError: The device asked for does not answer.
+        DataMissing: The data cannot be had.
+        CheckpointUnusable: `resume_from` is damaged or belongs to another run.
+    """
+    run = _Run(config, data_dir)
+    control = control or Control()
+    if resume_from is not None:
+        run.restore(resume_from)
+    yield run.started()
+    if resume_from is None:
+        run.calibrate()
+        yield from run.hidden_norms()
+    settings, saved = config.training, -1
+    while run.step < settings.steps:
+        control.step = run.step
+        if control.stop:
+            if checkpoint_dir is not None and saved != run.step:
+                yield run.save(checkpoint_dir)
+            return
+        divergence = run.update()
+        if divergence is not None:
+            yield run.loss()
+            yield from run.hidden_norms()
+            yield divergence
+            return
+        if run.due(settings.log_every):
+            yield run.loss()
+        if run.due(config.probe.every):
+            yield from run.hidden_norms()
+        if run.due(settings.evaluate_every):
+            yield run.evaluation("validation")
+        if checkpoint_dir is not None and run.due(settings.checkpoint_every):
+            saved = run.step
+            yield run.save(checkpoint_dir)
+    yield run.evaluation("test")
+    yield Finished(step=run.step)
+
+
+class _Run:
+    """The state of one training: network, optimiser, place in the data, and every source of chance."""
+
+    def __init__(self, config: RunConfig, data_dir: Path) -> None:
+        self.config = config
+        self.device = device_of(config.training)
+        self.data = tasks.load(config.task, data_dir)
+        seed = config.training.seed
+        self.network = Network(
+            config.model,
+            tokens=config.task.info.tokens,
+            classes=config.task.info.classes,
+            generator=generator_of(seed, Stream.PARAMETERS, torch.device("cpu")),
+        ).to(self.device)
+        self.optimiser = make_optimiser(self.network, config.training)
+        self.sampler = Sampler(self.data.train, config.training.batch_size, seed_of(seed, Stream.ORDER))
+        self.dropout = generator_of(seed, Stream.DROPOUT, self.device)
+        fixed = np.arange(min(config.probe.batch_size, len(self.data.validation)))
+        self.probe = Probe(batch_of(self.data.validation, fixed).to(self.device), config.probe.positions)
+        self.step = 0
+        self._begin_window()
+
+    def due(self, every: int) -> bool:
+        """Whether an interval ends at this step; every interval ends at the last one."""
+        return self.step % every == 0 or self.step == self.config.training.steps
+
+    def calibrate(self) -> None:
+        """Give batch normalisation its first running statistics; training itself is not touched."""
+        seed = self.config.training.seed
+        sampler = Sampler(self.data.train, self.config.training.batch_size, seed_of(seed, Stream.CALIBRATION))
+        generator = generator_of(seed, Stream.CALIBRATION, self.device)
+        calibrate(self.network, (batch.to(self.device) for batch in islice(sampler, BATCHES)), generator)
+
+    def update(self) -> Divergence | None:
+        """One optimiser step on the next batch; a value that is not finite is located instead of applied."""
+        began = time.perf_counter()
+        batch = next(self.sampler).to(self.device)
+        self.step += 1
+        chance = self.dropout.get_state()
+        self.network.train()
+        self.optimiser.zero_grad(set_to_none=True)
+        logits = self.network(batch.tokens, batch.lengths, generator=self.dropout)
+        loss = functional.cross_entropy(logits, batch.labels)
+        loss.backward()  # type: ignore[no-untyped-call]
+        rates = set_rates(self.optimiser, self.step, self.config.training)
+        gradients = norm_of(p.grad for p in self.network.parameters() if p.grad is not None)
+        right = (logits.detach().argmax(-1) == batch.labels).double().mean()
+        value, gradient_norm, accuracy = torch.stack([loss.detach().double(), gradients, right]).tolist()
+        divergence = None
+        if not math.isfinite(value):
+            self.dropout.set_state(chance)
+            divergence = locate_activation(self.network, batch, self.step, self.dropout)
+        elif not math.isfinite(gradient_norm):
+            divergence = locate_gradient(self.network, self.step)
+        else:
+            self.optimiser.step()
+            if not math.isfinite(norm_of(p.detach() for p in self.network.parameters()).item()):
+                divergence = locate_parameter(self.network, self.step)
+        self._window_tokens += int(batch.lengths.sum())
+        self._window_s += time.perf_counter() - began
+        self._latest = (value, accuracy, *rates, gradient_norm)
+        return divergence
+
+    def started(self) -> Started:
+        """What is about to be trained, and on what."""
+        return Started(
+            step=self.step,
+            total_steps=self.config.training.steps,
+            parameter_count=sum(parameter.numel() for parameter in self.network.parameters()),
+            device=str(self.device),
+            profile_positions=self.probe.positions,
+            environment=environment_of(self.device),
+        )
+
+    def loss(self) -> Loss:
+        """The latest step; the speed is the mean since the last such record, probes and evaluations apart."""
+        speed = self._window_tokens / self._window_s
+        self._begin_window()
+        return Loss(self.step, *self._latest, tokens_per_s=speed)
+
+    def hidden_norms(self) -> list[HiddenNorms]:
+        """The three statistics on the probe batch."""
+        return self.probe.measure(self.network, self.step)
+
+    def evaluation(self, split: Literal["validation", "test"]) -> Evaluation:
+        """Loss and accuracy over a split."""
+        return evaluate(
+            self.network,
+            getattr(self.data, split),
+            split=split,
+            step=self.step,
+            batch_size=2 * self.config.training.batch_size,
+            device=self.device,
+        )
+
+    def save(self, folder: Path) -> Checkpoint:
+        """Everything that the rest of the run depends on."""
+        return checkpoints.save(
+            folder,
+            self.step,
+            {
+                "config": self.config.to_dict(),
+                "network": self.network.state_dict(),
+                "optimiser": self.optimiser.state_dict(),
+                "dropout": self.dropout.get_state(),
+                "batches_drawn": self.sampler.drawn,
+                "reference_norms": self.probe.reference,
+            },
+        )
+
+    def restore(self, path: Path) -> None:
+        """Become what `save` has written.
+
+        Raises:
+            CheckpointUnusable: It cannot be read, or is another run's.
+        """
+        content = checkpoints.load(path, self.config.to_dict())
+        self.network.load_state_dict(content["network"])
+        self.optimiser.load_state_dict(content["optimiser"])
+        self.dropout.set_state(content["dropout"])
+        self.sampler.drawn = content["batches_drawn"]
+        self.probe.reference = content["reference_norms"]
+        self.step = content["step"]
+
+    def _begin_window(self) -> None:
+        self._window_tokens, self._window_s = 0, 0.0

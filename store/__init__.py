@@ -1,0 +1,1 @@
+"""What does the service remember? Tables and the functions that read and write them; no function here commits."""

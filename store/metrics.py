@@ -1,0 +1,163 @@
+"""What do the metric series say? One run's effective series, whole or thinned, and last values of many runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    any_,
+    case,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+)
+from sqlalchemy.orm import Session
+
+from store.effective import windows
+from store.tables import MetricRow, RunRow
+
+_KEPT_PER_BUCKET = 5
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of one run, in order of steps."""
+
+    key: str
+    steps: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    attempts: list[int] = field(default_factory=list)
+
+
+def read(
+    session: Session,
+    run_id: UUID,
+    keys: Sequence[str] = (),
+    *,
+    after_step: int | None = None,
+    max_points: int | None = None,
+) -> list[Series]:
+    """The effective series of a run, each step once, in the order of `keys`, or of the alphabet.
+
+    Args:
+        keys: Which series; empty for all that there are. One without points comes back empty.
+        after_step: Only later steps.
+        max_points: A longer series is thinned: the steps of the whole run are cut into equal buckets, and of each
+            bucket stay the first, last, smallest, largest and first non-finite point. A shorter one stays whole.
+    """
+    counting = windows([run_id])
+    points = _points(run_id, keys, after_step).join(
+        counting,
+        (MetricRow.attempt == counting.c.attempt)
+        & (MetricRow.step > counting.c.after)
+        & (MetricRow.step <= counting.c.until),
+    )
+    if max_points is not None:
+        points = _thinned(points, run_id, max_points)
+    return _series(session, points, keys)
+
+
+def recorded(session: Session, run_id: UUID, keys: Sequence[str] = ()) -> list[Series]:
+    """Every point of every attempt, also those that a resume has superseded: a step may stand more than once."""
+    return _series(session, _points(run_id, keys, None), keys)
+
+
+def latest(session: Session, run_ids: Sequence[UUID], keys: Sequence[str]) -> dict[UUID, dict[str, float]]:
+    """Each run's last effective value of each of the keys that it has, in one query."""
+    counting = windows(run_ids)
+    wanted = func.unnest(literal(list(keys), ARRAY(Text))).table_valued("key").render_derived()
+    newest = (
+        select(MetricRow.step, MetricRow.value)
+        .where(
+            MetricRow.run_id == counting.c.run_id,
+            MetricRow.key == wanted.c.key,
+            MetricRow.attempt == counting.c.attempt,
+            MetricRow.step > counting.c.after,
+            MetricRow.step <= counting.c.until,
+        )
+        .order_by(MetricRow.step.desc())
+        .limit(1)
+        .lateral()
+    )
+    found = session.execute(
+        select(counting.c.run_id, wanted.c.key, newest.c.value)
+        .select_from(counting)
+        .join(wanted, true())
+        .join(newest, true())
+        .order_by(newest.c.step)
+    ).all()
+    of_run: dict[UUID, dict[str, float]] = {id: {} for id in run_ids}
+    for run_id, name, value in found:
+        of_run[run_id][name] = value
+    return of_run
+
+
+def last(session: Session, run_ids: Sequence[UUID], key: str) -> dict[UUID, float]:
+    """The last effective value of one key, for those runs that have it."""
+    return {id: values[key] for id, values in latest(session, run_ids, [key]).items() if key in values}
+
+
+def _points(run_id: UUID, keys: Sequence[str], after_step: int | None) -> Select[str, int, int, float]:
+    points = select(MetricRow.key, MetricRow.step, MetricRow.attempt, MetricRow.value).where(MetricRow.run_id == run_id)
+    if keys:
+        points = points.where(MetricRow.key == any_(literal(list(keys), ARRAY(Text))))
+    if after_step is not None:
+        points = points.where(MetricRow.step > after_step)
+    return points
+
+
+def _thinned(points: Select[str, int, int, float], run_id: UUID, max_points: int) -> Select[str, int, int, float]:
+    buckets = max(1, max_points // _KEPT_PER_BUCKET)
+    every = points.subquery()
+    total = select(cast(RunRow.total_steps, BigInteger)).where(RunRow.id == run_id).scalar_subquery()
+    # Only a finite number minus itself is 0.
+    finite: ColumnElement[bool] = every.c.value - every.c.value == 0
+    placed = select(
+        every,
+        case((finite, 1), else_=0).label("finite"),
+        (every.c.step * buckets // (total + 1)).label("bucket"),
+        func.count().over(partition_by=every.c.key).label("length"),
+    ).subquery()
+    bucket = (placed.c.key, placed.c.bucket)
+
+    def place(*order: ColumnElement[float], within: Sequence[ColumnElement[object]] = bucket) -> ColumnElement[int]:
+        return func.row_number().over(partition_by=within, order_by=order)
+
+    ranked = select(
+        placed,
+        place(placed.c.step).label("first"),
+        place(placed.c.step.desc()).label("last"),
+        place(placed.c.finite.desc(), placed.c.value, placed.c.step).label("smallest"),
+        place(placed.c.finite.desc(), placed.c.value.desc(), placed.c.step).label("largest"),
+        place(placed.c.finite, placed.c.step).label("least_finite"),
+    ).subquery()
+    row = ranked.c
+    return select(row.key, row.step, row.attempt, row.value).where(
+        or_(
+            row.length <= max_points,
+            row.first == 1,
+            row.last == 1,
+            row.smallest == 1,
+            row.largest == 1,
+            (row.least_finite == 1) & (row.finite == 0),
+        )
+    )
+
+
+def _series(session: Session, points: Select[str, int, int, float], keys: Sequence[str]) -> list[Series]:
+    of_key = {key: Series(key) for key in keys}
+    key, step, attempt, _ = points.selected_columns
+    for name, at, number, value in session.execute(points.order_by(key, step, attempt)):
+        series = of_key.setdefault(name, Series(name))
+        series.steps.append(at)
+        series.values.append(value)
+        series.attempts.append(number)
+    return list(of_key.values())

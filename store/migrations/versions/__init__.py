@@ -1,0 +1,1 @@
+"""Which steps are there? One file each, in order."""

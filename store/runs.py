@@ -1,0 +1,265 @@
+"""Which runs are there? Submit, find, list, count and delete them; their lives are led in leases and requests."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import ARRAY, ColumnElement, Text, any_, case, func, literal, select, text, tuple_
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from store import cursors, events
+from store.copying import copy_rows
+from store.cursors import Page, cut
+from store.errors import IllegalMove, NotFound
+from store.leases import Beat, Claim, beat, claim, finish, give_back, reap
+from store.requests import request_cancel, request_pause, resume
+from store.status import TERMINAL, Priority, Status
+from store.tables import OutboxRow, RunRow, SweepRunRow
+from store.transitions import locked
+
+__all__ = [
+    "Beat",
+    "Claim",
+    "Filters",
+    "NewRun",
+    "add",
+    "add_many",
+    "beat",
+    "claim",
+    "comparable",
+    "counts",
+    "delete",
+    "finish",
+    "get",
+    "give_back",
+    "page",
+    "reap",
+    "request_cancel",
+    "request_pause",
+    "resume",
+    "reusable",
+]
+
+_REUSABLE = (Status.SUCCEEDED, Status.DIVERGED, Status.RUNNING, Status.QUEUED, Status.PAUSED)
+"""States of a run that fills, or will fill, a cell with the same configuration; best first."""
+
+_COMPARABLE = (Status.SUCCEEDED, Status.DIVERGED, Status.RUNNING, Status.PAUSED, Status.CANCELLING)
+"""States of a run whose numbers may stand in a comparison."""
+
+_COLUMNS = {
+    "id": "uuid",
+    "name": "text",
+    "sweep_id": "uuid",
+    "config": "jsonb",
+    "config_hash": "text",
+    "cell": "text",
+    "task": "text",
+    "depth": "int4",
+    "seed": "int8",
+    "total_steps": "int4",
+    "priority": "int2",
+    "attempt_budget": "int4",
+}
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run to be added; `config` is complete and checked."""
+
+    config: Mapping[str, Any]
+    config_hash: str
+    cell: str
+    task: str
+    depth: int
+    seed: int
+    total_steps: int
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which runs to show: each field lists the values allowed; an empty one allows all."""
+
+    status: Sequence[Status] = ()
+    cell: Sequence[str] = ()
+    task: Sequence[str] = ()
+    depth: Sequence[int] = ()
+    seed: Sequence[int] = ()
+    sweep_id: UUID | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """The filters as conditions on RunRow; runs that a sweep reuses belong to it too."""
+        lists = {
+            RunRow.status: self.status,
+            RunRow.cell: self.cell,
+            RunRow.task: self.task,
+            RunRow.depth: self.depth,
+            RunRow.seed: self.seed,
+        }
+        wanted: list[ColumnElement[bool]] = [column.in_(values) for column, values in lists.items() if values]
+        if self.sweep_id is not None:
+            wanted.append(RunRow.id.in_(select(SweepRunRow.run_id).where(SweepRunRow.sweep_id == self.sweep_id)))
+        return wanted
+
+
+def add(
+    session: Session,
+    *,
+    config: Mapping[str, Any],
+    config_hash: str,
+    cell: str,
+    task: str,
+    depth: int,
+    seed: int,
+    total_steps: int,
+    name: str | None = None,
+    sweep_id: UUID | None = None,
+    priority: int = Priority.NORMAL,
+    attempt_budget: int = 3,
+) -> RunRow:
+    """Queue a run, with its outbox row."""
+    run = RunRow(
+        id=uuid4(),
+        config=dict(config),
+        config_hash=config_hash,
+        cell=cell,
+        task=task,
+        depth=depth,
+        seed=seed,
+        total_steps=total_steps,
+        name=name,
+        sweep_id=sweep_id,
+        status=Status.QUEUED,
+        priority=int(priority),
+        attempt=0,
+        attempt_budget=attempt_budget,
+    )
+    session.add(run)
+    session.flush()
+    session.add(OutboxRow(run_id=run.id, priority=run.priority))
+    events.record(session, run, "submitted", "queued")
+    session.flush()
+    session.refresh(run)
+    return run
+
+
+def add_many(
+    session: Session,
+    new_runs: Sequence[NewRun],
+    *,
+    sweep_id: UUID | None = None,
+    priority: int = Priority.NORMAL,
+    attempt_budget: int = 3,
+) -> list[UUID]:
+    """Queue many runs, with their outbox rows, by a fixed number of statements; ids in the order given."""
+    ids = [uuid4() for _ in new_runs]
+    copy_rows(
+        session,
+        RunRow.__tablename__,
+        _COLUMNS,
+        (
+            (
+                id,
+                new.name,
+                sweep_id,
+                new.config,
+                new.config_hash,
+                new.cell,
+                new.task,
+                new.depth,
+                new.seed,
+                new.total_steps,
+                int(priority),
+                attempt_budget,
+            )
+            for id, new in zip(ids, new_runs, strict=True)
+        ),
+    )
+    copy_rows(
+        session, OutboxRow.__tablename__, {"run_id": "uuid", "priority": "int2"}, ((id, int(priority)) for id in ids)
+    )
+    events.record_many(session, ids, "submitted", "queued")
+    return ids
+
+
+def get(session: Session, run_id: UUID) -> RunRow:
+    """The run as it is now.
+
+    Raises:
+        NotFound: There is no such run.
+    """
+    run = session.get(RunRow, run_id, populate_existing=True)
+    if run is None:
+        raise NotFound("run", run_id)
+    return run
+
+
+def page(session: Session, filters: Filters, cursor: str | None = None, limit: int = 50) -> Page[RunRow]:
+    """Runs that pass the filters, newest first, after the cursor.
+
+    Raises:
+        BadCursor: The cursor was not made here.
+    """
+    wanted = select(RunRow).where(*filters.conditions())
+    if cursor is not None:
+        wanted = wanted.where(tuple_(RunRow.created_at, RunRow.id) < tuple_(*cursors.decode(cursor)))
+    wanted = wanted.order_by(RunRow.created_at.desc(), RunRow.id.desc()).limit(limit + 1)
+    return cut(list(session.scalars(wanted.execution_options(populate_existing=True))), limit)
+
+
+def counts(session: Session) -> dict[Status, int]:
+    """How many runs there are in each state; states without any are 0."""
+    found = session.execute(select(RunRow.status, func.count().label("number")).group_by(RunRow.status)).all()
+    return dict.fromkeys(Status, 0) | {row.status: row.number for row in found}
+
+
+def comparable(session: Session, filters: Filters) -> list[RunRow]:
+    """Runs whose numbers may be compared: begun, not failed or cancelled, and the newest of each configuration."""
+    newest = (
+        select(RunRow.id)
+        .where(RunRow.status.in_(_COMPARABLE), RunRow.attempt > 0, *filters.conditions())
+        .ext(distinct_on(RunRow.config_hash))
+        .order_by(RunRow.config_hash, RunRow.created_at.desc(), RunRow.id.desc())
+    )
+    return list(
+        session.scalars(
+            select(RunRow)
+            .where(RunRow.id.in_(newest))
+            .order_by(RunRow.task, RunRow.cell, RunRow.depth, RunRow.seed, RunRow.id)
+            .execution_options(populate_existing=True)
+        )
+    )
+
+
+def reusable(session: Session, config_hashes: Iterable[str]) -> dict[str, UUID]:
+    """The run that fills, or will fill, the place of each configuration that has one: finished first, then newest."""
+    rank = case({status: place for place, status in enumerate(_REUSABLE)}, value=RunRow.status)
+    found = session.execute(
+        select(RunRow.config_hash, RunRow.id)
+        .where(RunRow.config_hash == any_(literal(list(set(config_hashes)), ARRAY(Text))), RunRow.status.in_(_REUSABLE))
+        .ext(distinct_on(RunRow.config_hash))
+        .order_by(RunRow.config_hash, rank, RunRow.created_at.desc(), RunRow.id.desc())
+    ).all()
+    return {row.config_hash: row.id for row in found}
+
+
+def delete(session: Session, run_id: UUID, *, batch: int = 50_000) -> None:
+    """Delete an ended run and all that was recorded of it, in batches so that no statement is long.
+
+    Raises:
+        NotFound: There is no such run.
+        IllegalMove: The run has not ended.
+    """
+    run = locked(session, run_id)
+    if run.status not in TERMINAL:
+        raise IllegalMove(run.id, run.status, "deleted")
+    for table in ("metrics", "hidden_norms", "logs"):
+        some = text(
+            f"DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE run_id = :run_id LIMIT :batch))"
+        )
+        while session.connection().execute(some, {"run_id": run_id, "batch": batch}).rowcount == batch:
+            pass
+    session.delete(run)
+    session.flush()

@@ -1,0 +1,238 @@
+"""Are the stability numbers what their definitions say, and is the claim only said where the numbers carry it?"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from rotrnn_core.stability import (
+    Trace,
+    deviation_with_interval,
+    final_level,
+    mean_with_interval,
+    report,
+    settling_step,
+    spread_over_layers,
+    spread_over_training,
+)
+
+finite = st.floats(-1e6, 1e6)
+
+
+def trace(
+    norms: Sequence[Sequence[float]], *, cell: str = "rotrnn", depth: int | None = None, seed: int = 0, task: str = "t"
+) -> Trace:
+    """A trace of the given relative norms (recorded, layers), recorded every ten steps."""
+    values = np.asarray(norms, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(values)
+    return Trace(task, cell, depth or values.shape[1], seed, 10 * np.arange(len(values)), logs, run_id=f"{cell}/{seed}")
+
+
+def runs(cell: str, spreads: Sequence[float], *, depth: int = 2) -> list[Trace]:
+    """One run per seed, whose every layer rises by the given factor."""
+    return [trace([[1.0] * depth, [1.0 + s] * depth], cell=cell, seed=seed) for seed, s in enumerate(spreads)]
+
+
+def value_of(traces: Sequence[Trace], measure: str) -> tuple[float | None, float | None, float | None, int]:
+    """The one row of a measure."""
+    (row,) = [row for row in report(traces).rows if row.measure == measure]
+    return row.value.estimate, row.value.low, row.value.high, row.value.n
+
+
+def test_the_spread_over_training_is_the_mean_over_layers_of_each_layers_range() -> None:
+    assert spread_over_training(trace([[1, 1], [2, 0.5], [1.5, 4]])) == pytest.approx((math.log(2) + math.log(8)) / 2)
+
+
+def test_the_spread_over_layers_is_read_at_the_last_step_and_a_single_layer_has_none() -> None:
+    assert spread_over_layers(trace([[1, 9, 1], [2, 8, 4]])) == pytest.approx(math.log(4))
+    assert spread_over_layers(trace([[1], [2]])) is None
+
+
+@pytest.mark.parametrize(
+    ("norms", "step"),
+    [
+        ([1, 1.05, 1.0], 0),
+        ([1, 2, 2.1, 2.0], 10),
+        ([2, 1, 2, 1, 1.05], 30),
+        ([1, 1, 1, 1.5], 30),
+        ([1.1001, 1.0], 10),
+        ([1.0999, 1.0], 0),
+    ],
+)
+def test_a_layer_has_settled_once_it_never_leaves_ten_per_cent_of_its_last_value(
+    norms: list[float], step: float
+) -> None:
+    assert settling_step(trace([[value] for value in norms])) == step
+
+
+def test_the_settling_step_is_that_of_the_latest_layer() -> None:
+    assert settling_step(trace([[1, 2], [1, 2], [1, 1], [1, 1]])) == 20
+
+
+@given(
+    st.lists(st.lists(st.floats(0.01, 100), min_size=3, max_size=3), min_size=2, max_size=8),
+    st.floats(0.01, 100),
+)
+def test_no_spread_depends_on_the_unit_of_the_norm(norms: list[list[float]], unit: float) -> None:
+    one, other = trace(norms), trace([[unit * value for value in row] for row in norms])
+    assert spread_over_training(other) == pytest.approx(spread_over_training(one), abs=1e-9)
+    assert spread_over_layers(other) == pytest.approx(spread_over_layers(one), abs=1e-9)
+    assert final_level(other) == pytest.approx(final_level(one) + math.log(unit), abs=1e-9)
+
+
+@given(st.lists(finite, min_size=2, max_size=12))
+def test_the_interval_of_a_mean_is_that_of_student(values: list[float]) -> None:
+    found = mean_with_interval(values)
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = float(stats.t.ppf(0.975, len(values) - 1)) * error
+    assert found.low == pytest.approx(np.mean(values) - half, rel=1e-9, abs=1e-6)
+    assert found.high == pytest.approx(np.mean(values) + half, rel=1e-9, abs=1e-6)
+    assert found.n == len(values)
+
+
+@given(st.lists(finite, min_size=2, max_size=12))
+def test_the_interval_of_a_deviation_is_that_of_chi_square(values: list[float]) -> None:
+    found, n, deviation = deviation_with_interval(values), len(values), float(np.std(values, ddof=1))
+    assert found.low == pytest.approx(deviation * math.sqrt((n - 1) / stats.chi2.ppf(0.975, n - 1)), rel=1e-9)
+    assert found.high == pytest.approx(deviation * math.sqrt((n - 1) / stats.chi2.ppf(0.025, n - 1)), rel=1e-9)
+
+
+def test_intervals_of_normal_seeds_cover_the_truth_nineteen_times_in_twenty() -> None:
+    draws = np.random.default_rng(0).normal(3, 2, (2000, 4))
+    means = [mean_with_interval(list(row)) for row in draws]
+    deviations = [deviation_with_interval(list(row)) for row in draws]
+    four_errors = 4 * math.sqrt(0.95 * 0.05 / len(draws))
+    for found, truth in ((means, 3), (deviations, 2)):
+        covered = np.mean([e.low is not None and e.high is not None and e.low <= truth <= e.high for e in found])
+        assert abs(covered - 0.95) < four_errors
+
+
+def test_below_two_seeds_there_is_no_interval() -> None:
+    assert value_of(runs("rotrnn", [0.2]), "spread_over_training") == (pytest.approx(math.log(1.2)), None, None, 1)
+    assert value_of(runs("rotrnn", [0.2]), "spread_over_seeds") == (None, None, None, 1)
+
+
+def test_an_interval_of_a_spread_never_reaches_below_zero() -> None:
+    _, low, high, _ = value_of(runs("rotrnn", [0.0, 1.0]), "spread_over_training")
+    assert low == 0
+    assert high is not None
+    assert high > 0
+
+
+def test_the_spread_over_seeds_is_the_deviation_of_the_last_level() -> None:
+    estimate, _, _, n = value_of(runs("rotrnn", [0.1, 0.5, 0.3]), "spread_over_seeds")
+    assert estimate == pytest.approx(np.std(np.log([1.1, 1.5, 1.3]), ddof=1))
+    assert n == 3
+
+
+def test_several_runs_of_one_seed_count_once() -> None:
+    twice = [*runs("rotrnn", [0.1, 0.5]), *(replace(t, run_id="again") for t in runs("rotrnn", [0.1, 0.5]))]
+    assert value_of(twice, "spread_over_training") == value_of(runs("rotrnn", [0.1, 0.5]), "spread_over_training")
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.0])
+def test_a_run_that_is_not_finite_leaves_every_estimate_and_is_named(bad: float) -> None:
+    lost = trace([[1, 1], [bad, 1]], seed=7)
+    found = report([*runs("rotrnn", [0.1, 0.2]), lost])
+    assert {row.value.n for row in found.rows} == {2}
+    assert [t.run_id for t in found.broken] == ["rotrnn/7"]
+    assert "depth 2 seed 7" in found.claim.sentence
+
+
+def test_a_diverged_run_counts_as_broken_even_if_its_trace_is_finite() -> None:
+    lost = replace(runs("rotrnn", [0.01])[0], seed=9, diverged=True)
+    found = report([*runs("rotrnn", [0.01, 0.01, 0.01]), lost])
+    assert found.claim.rotrnn_constant.seen is False
+    assert len(found.broken) == 1
+
+
+def test_a_cell_of_which_every_run_broke_still_has_its_rows() -> None:
+    rows = report([replace(t, diverged=True) for t in runs("lru-tied", [1, 2])]).rows
+    assert {row.measure for row in rows} == {
+        "spread_over_training", "spread_over_layers", "spread_over_seeds", "settling_step",
+    }  # fmt: skip
+    assert {(row.value.estimate, row.value.n) for row in rows} == {(None, 0)}
+
+
+def test_an_unrelated_group_changes_no_other_groups_numbers() -> None:
+    alone = report(runs("rotrnn", [0.1, 0.2, 0.4]))
+    beside = report([*runs("rotrnn", [0.1, 0.2, 0.4]), *runs("lru-tied", [3, 4], depth=5)])
+    assert [row for row in beside.rows if row.cell == "rotrnn"] == list(alone.rows)
+
+
+def test_differences_are_taken_at_equal_depth_and_seed() -> None:
+    traces = [
+        *runs("rotrnn", [0.1, 0.2, 0.3]),
+        *runs("lru-learned", [1.1, 1.2, 1.3, 50]),
+        *runs("lru-learned", [9], depth=4),
+    ]
+    (at_two, over_all) = report(traces).paired
+    expected = [math.log((2 + s) / (1 + s)) for s in (0.1, 0.2, 0.3)]
+    assert (at_two.depth, over_all.depth) == (2, None)
+    assert at_two.difference.estimate == pytest.approx(np.mean(expected))
+    assert at_two.difference.n == over_all.difference.n == 3
+
+
+def test_over_all_depths_the_seeds_are_the_unit_and_each_depth_weighs_the_same() -> None:
+    traces = [
+        t
+        for cell, factor in (("rotrnn", 0.0), ("lru-tied", 1.0))
+        for depth, seeds in ((1, 3), (2, 2))
+        for t in runs(cell, [factor * (depth + seed) for seed in range(seeds)], depth=depth)
+    ]
+    (pooled,) = [p for p in report(traces).paired if p.depth is None]
+    assert pooled.difference.n == 2
+    assert pooled.difference.estimate == pytest.approx(np.mean(np.log([2, 3, 3, 4])))
+
+
+def verdicts(rotrnn: Sequence[float], **lru: Sequence[float]) -> tuple[bool | None, bool | None]:
+    """What is seen of the two halves of the claim for the given growth per seed."""
+    traces = runs("rotrnn", rotrnn) + [t for name, spreads in lru.items() for t in runs(f"lru-{name}", spreads)]
+    claim = report(traces).claim
+    return claim.rotrnn_constant.seen, claim.lru_not_constant.seen
+
+
+@pytest.mark.parametrize(
+    ("rotrnn", "learned", "seen"),
+    [
+        ([0.02, 0.03, 0.02], [1.0, 1.1, 0.9], (True, True)),
+        ([0.50, 0.51, 0.52], [1.0, 1.1, 0.9], (False, True)),
+        ([0.02, 0.03, 0.02], [0.03, 0.02, 0.02], (True, False)),
+        ([0.50, 0.51, 0.52], [0.30, 0.31, 0.32], (False, False)),
+        ([0.02, 0.03, 0.30], [0.2, 0.1, 2.0], (None, None)),
+        ([0.02], [1.0], (None, None)),
+    ],
+)
+def test_the_claim_follows_the_numbers(
+    rotrnn: list[float], learned: list[float], seen: tuple[bool | None, bool | None]
+) -> None:
+    assert verdicts(rotrnn, learned=learned) == seen
+
+
+def test_two_kinds_of_lru_that_disagree_leave_the_claim_undecided() -> None:
+    assert verdicts([0.02, 0.02, 0.03], learned=[1.0, 1.1, 1.2], tied=[0.01, 0.02, 0.01]) == (True, None)
+
+
+def test_without_runs_nothing_is_seen() -> None:
+    claim = report([]).claim
+    assert claim.rotrnn_constant.seen is claim.lru_not_constant.seen is None
+    assert "undecided" in claim.sentence
+
+
+def test_the_sentence_gives_range_factor_interval_and_count() -> None:
+    found = report([*runs("rotrnn", [0.02, 0.03, 0.02]), *runs("lru-learned", [1.0, 1.1, 0.9])]).claim
+    assert found.sentence.startswith("RotRNN's norm stays nearly constant and LRU's does not: seen.")
+    assert "The relative norm of RotRNN stayed within 1.00-1.03 in 3 of 3 runs" in found.rotrnn_constant.text
+    assert "The relative norm of LRU (learned) stayed within 1.00-2.10 in 3 of 3 runs" in found.lru_not_constant.text
+    assert "95% interval" in found.sentence
+
+
+def test_norms_at_the_edge_of_what_a_float_holds_are_still_said() -> None:
+    traces = [trace([[1e-300], [1e300]], seed=seed) for seed in range(2)]
+    assert "e^1382" in report(traces).claim.sentence

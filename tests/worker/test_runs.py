@@ -1,0 +1,176 @@
+"""Does a queued run end as training itself would, whatever is asked of it meanwhile? One worker, real processes."""
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from rotrnn_core.config import RunConfig
+from rotrnn_core.records import Record
+from store import runs
+from store.outbox import Hint
+from store.status import FailureClass, Outcome, Priority, Status
+from worker import broker
+
+pytestmark = pytest.mark.slow
+
+Service = Any
+Trained = Callable[[RunConfig], list[Record]]
+Tiny = Callable[..., RunConfig]
+LONG = 1500
+
+
+def test_a_queued_run_ends_with_every_record_that_training_yields(
+    running: Service, trained: Trained, tiny: Tiny
+) -> None:
+    run_id = running.add(tiny(LONG))
+    run = running.wait(run_id, Status.SUCCEEDED, within_s=180)
+    running.holds_exactly(run_id, trained(tiny(LONG)))
+    assert (run.step, run.attempt, run.attempts_charged) == (LONG, 1, 0)
+    assert run.parameter_count
+    (attempt,) = running.attempts(run_id)
+    assert attempt.environment["torch"]
+    assert not list((running.folder / "spool").glob("*.jsonl"))
+
+
+def test_the_same_message_again_and_again_does_no_harm(running: Service, trained: Trained, tiny: Tiny) -> None:
+    app = broker.make_app(running.broker_url)
+    run_id = running.add(tiny(60))
+    again = [Hint(0, run_id, Priority.NORMAL)] * 5
+    broker.publish(app, again)
+    running.wait(run_id, Status.RUNNING, Status.SUCCEEDED)
+    broker.publish(app, again)
+    running.wait(run_id, Status.SUCCEEDED)
+    broker.publish(app, again)
+    running.until_idle()
+    assert [attempt.outcome for attempt in running.attempts(run_id)] == [Outcome.SUCCEEDED]
+    running.holds_exactly(run_id, trained(tiny(60)))
+
+
+def test_cancel_ends_a_run_that_trains_and_one_that_waits(running: Service, tiny: Tiny) -> None:
+    trains, waits = running.add(tiny(LONG)), running.add(tiny(LONG))
+    running.wait_for_step(trains, 1)
+    trainer = running.trainer()
+    running.ask(runs.request_cancel, waits)
+    assert running.run(waits).status is Status.CANCELLED
+    running.ask(runs.request_cancel, trains)
+    run = running.wait(trains, Status.CANCELLED, within_s=20)
+    assert run.step < LONG
+    assert not trainer.is_running()
+    running.until_idle()
+    assert running.attempts(waits) == []
+
+
+def test_a_paused_run_goes_on_where_it_was(running: Service, trained: Trained, tiny: Tiny) -> None:
+    run_id = running.add(tiny(LONG))
+    running.wait_for_step(run_id, 30)
+    running.ask(runs.request_pause, run_id)
+    paused = running.wait(run_id, Status.PAUSED)
+    assert 30 <= paused.step < LONG
+    assert paused.attempts_charged == 0
+    running.ask(runs.resume, run_id)
+    running.wait(run_id, Status.SUCCEEDED, within_s=180)
+    first, second = running.attempts(run_id)
+    assert (first.outcome, second.outcome) == (Outcome.PAUSED, Outcome.SUCCEEDED)
+    assert second.resumed_from_step == paused.step
+    running.holds_exactly(run_id, trained(tiny(LONG)))
+
+
+def test_a_killed_trainer_is_resumed_from_its_checkpoint(running: Service, trained: Trained, tiny: Tiny) -> None:
+    run_id = running.add(tiny(LONG))
+    running.wait_for_step(run_id, 100)
+    running.trainer().kill()
+    running.wait(run_id, Status.SUCCEEDED, within_s=180)
+    first, second = running.attempts(run_id)
+    assert (first.outcome, first.failure_class) == (Outcome.FAILED, FailureClass.WORKER_LOST)
+    assert second.resumed_from_step >= 20
+    running.holds_exactly(run_id, trained(tiny(LONG)))
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_older_one(running: Service, trained: Trained, tiny: Tiny) -> None:
+    run_id = running.add(tiny(LONG))
+    running.wait_for_step(run_id, 100)
+    running.ask(runs.request_pause, run_id)
+    running.wait(run_id, Status.PAUSED)
+    newest, older = running.checkpoints(run_id)[:2]
+    path = running.folder / "artifacts" / newest.path
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    running.ask(runs.resume, run_id)
+    running.wait(run_id, Status.SUCCEEDED, within_s=180)
+    assert running.attempts(run_id)[1].resumed_from_step == older.step < newest.step
+    assert any(f"the checkpoint of step {newest.step} is passed over" in line for line in running.log_of(run_id))
+    running.holds_exactly(run_id, trained(tiny(LONG)))
+
+
+def test_what_cannot_be_trained_fails_with_its_class_and_a_message(running: Service, tiny: Tiny) -> None:
+    config = tiny(60).to_dict()
+    config["model"]["d_state"] = 7
+    bad = running.add(config, unchecked=True)
+    no_gpu = running.add(tiny(60, device="cuda"))
+    for run_id in (bad, no_gpu):
+        run = running.wait(run_id, Status.FAILED)
+        assert run.failure_class is FailureClass.BAD_CONFIG
+        assert run.attempts_charged == 1
+        assert "Traceback" not in run.reason
+        assert any("Traceback" in line for line in running.log_of(run_id))
+    assert "model.d_state is 7" in running.run(bad).reason
+
+
+def test_a_high_priority_is_served_before_a_low_one(running: Service, tiny: Tiny) -> None:
+    busy = running.add(tiny(LONG))
+    running.wait_for_step(busy, 1)
+    queued = [
+        running.add({"task": {"name": "nonsense"}}, unchecked=True, priority=priority)
+        for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH)
+    ]
+    running.until(lambda: broker.waiting(broker.make_app(running.broker_url)) == 3, "three hints waiting")
+    running.ask(runs.request_cancel, busy)
+    for run_id in queued:
+        running.wait(run_id, Status.FAILED)
+    begun = [running.attempts(run_id)[0].started_at for run_id in queued]
+    low, normal, high = begun
+    assert high < normal < low
+
+
+def test_a_worker_is_seen_idle_and_busy(running: Service, tiny: Tiny) -> None:
+    running.until_idle()
+    run_id = running.add(tiny(LONG))
+    running.wait_for_step(run_id, 1)
+    running.until(lambda: running.workers()[0].worker.run_id == run_id, "the worker busy")
+    (heard,) = running.workers()
+    assert heard.worker.pid == running.children["worker"].pid
+    assert heard.beat_age_s < 3
+    running.ask(runs.request_cancel, run_id)
+    running.until(lambda: running.workers()[0].worker.run_id is None, "the worker idle")
+
+
+def test_a_second_worker_on_the_same_device_does_not_start(running: Service) -> None:
+    running.until_idle()
+    second = running.start_worker("second", ROTBENCH_WORKER_NAME="second")
+    assert second.wait(60) != 0
+    words = running.log("second").read_text()
+    assert f"device cpu:0 is held by process {running.children['worker'].pid}" in words
+    assert "Traceback" not in words
+    assert len(running.workers()) == 1
+
+
+def test_a_stopped_worker_is_a_zombie_whose_writes_are_refused(running: Service, trained: Trained, tiny: Tiny) -> None:
+    run_id = running.add(tiny(LONG))
+    running.wait_for_step(run_id, 50)
+    frozen = [psutil.Process(running.children["worker"].pid), running.pool_child(), running.trainer()]
+    for process in frozen:
+        process.suspend()
+    running.start_worker("other", ROTBENCH_DEVICE="cpu:1")
+    running.until(lambda: running.run(run_id).worker_id.endswith("cpu:1"), "another worker", 60)
+    for process in frozen:
+        process.resume()
+    running.until(lambda: not frozen[2].is_running(), "the end of the zombie's trainer", 30)
+    running.wait(run_id, Status.SUCCEEDED, within_s=180)
+    running.holds_exactly(run_id, trained(tiny(LONG)))
+    assert [attempt.outcome for attempt in running.attempts(run_id)] == [Outcome.FAILED, Outcome.SUCCEEDED]
+    running.children["other"].send_signal(signal.SIGTERM)
+    assert running.children["other"].wait(30) == 0
+    time.sleep(0)

@@ -1,0 +1,163 @@
+"""Who hands the work out? `python -m worker.dispatcher`: outbox to broker, forgotten hints again, lost leases back.
+
+Each duty has a thread of its own, so that a silent Redis delays no reaping. All of them may be done twice, and by
+several dispatchers at once.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from celery import Celery
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
+
+from store import outbox, runs, workers
+from store.engine import make_engine, session_factory
+from worker import broker, logs
+from worker.delivery import first_line, is_away
+from worker.settings import DispatcherSettings
+
+BATCH = 100
+WATCH_INTERVAL_S = 30.0
+
+
+class Witness:
+    """Whether this process has itself seen the database for a whole lease.
+
+    While the database is away nobody can beat; who judges leases right after its return would take those of the living.
+
+    Args:
+        lease_s: How long a lease is.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(self, lease_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lease_s = lease_s
+        self._clock = clock
+        self._since = self._last = float("-inf")
+
+    def saw(self) -> None:
+        """The database has just answered."""
+        now = self._clock()
+        if now - self._last > self._lease_s / 4:
+            self._since = now
+        self._last = now
+
+    @property
+    def may_judge(self) -> bool:
+        """Whether there was no gap of a quarter of a lease during the last lease."""
+        return self._last - self._since >= self._lease_s
+
+
+class Dispatcher:
+    """The duties.
+
+    Args:
+        settings: The dispatcher's.
+        app: For publishing.
+        sessions: Of this process's engine.
+    """
+
+    def __init__(self, settings: DispatcherSettings, app: Celery, sessions: sessionmaker[Session]) -> None:
+        self._settings = settings
+        self._app = app
+        self._sessions = sessions
+        self._witness = Witness(settings.lease_s)
+        self._log = structlog.get_logger()
+
+    def dispatch(self) -> None:
+        """Publish every hint whose time has come."""
+        taken = BATCH
+        while taken == BATCH:
+            with self._sessions.begin() as session:
+                hints = outbox.take(session, BATCH)
+                broker.publish(self._app, hints)
+                outbox.mark_published(session, [hint.id for hint in hints])
+            taken = len(hints)
+            if hints:
+                self._log.info("published", runs=[str(hint.run_id) for hint in hints])
+
+    def sweep(self) -> None:
+        """Publish again what the broker has lost, which it has when it holds fewer hints than runs are waiting."""
+        held = broker.waiting(self._app)
+        with self._sessions.begin() as session:
+            again = outbox.sweep(session, self._settings.sweep_after_s) if held < outbox.waiting(session) else 0
+        if again:
+            self._log.warning("hints were lost and are published again", runs=again)
+
+    def reap(self) -> None:
+        """Take the leases that have run out."""
+        with self._sessions.begin() as session:
+            lost = runs.reap(session, BATCH) if self._witness.may_judge else []
+            session.execute(select(1))
+        self._witness.saw()
+        if lost:
+            self._log.warning("leases ran out", runs=[str(run_id) for run_id in lost])
+
+    def watch(self) -> None:
+        """Say when work waits and nobody is there to do it."""
+        with self._sessions.begin() as session:
+            waiting = outbox.waiting(session)
+            alive = any(heard.beat_age_s < self._settings.lease_s for heard in workers.read(session))
+        if waiting and not alive:
+            self._log.warning("runs wait, and no worker was heard of for a lease", runs=waiting)
+
+
+class Duty(threading.Thread):
+    """Does one thing again and again, whatever is away meanwhile, until it is told to stop."""
+
+    def __init__(self, work: Callable[[], None], interval_s: float, stopping: threading.Event) -> None:
+        super().__init__(name=work.__name__)
+        self._work = work
+        self._interval_s = interval_s
+        self._stopping = stopping
+        self._log = structlog.get_logger().bind(duty=work.__name__)
+
+    def run(self) -> None:
+        """Work, pause, work."""
+        away = False
+        while not self._stopping.is_set():
+            try:
+                self._work()
+            except Exception as error:  # noqa: BLE001 - the edge: a duty never ends by an error
+                if not isinstance(error, broker.BrokerAway) and not is_away(error):
+                    self._log.exception("failed")
+                elif not away:
+                    self._log.warning("away", what=type(error).__name__, error=first_line(error))
+                    away = True
+            else:
+                if away:
+                    self._log.info("back")
+                away = False
+            self._stopping.wait(self._interval_s)
+
+
+def main() -> None:
+    """Run the duties until SIGTERM or SIGINT."""
+    logs.configure()
+    settings = DispatcherSettings()
+    engine = make_engine(settings.database_url.get_secret_value(), application_name="rotbench dispatcher", pool_size=4)
+    dispatcher = Dispatcher(settings, broker.make_app(settings.broker_url.get_secret_value()), session_factory(engine))
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    duties = [
+        Duty(dispatcher.dispatch, settings.dispatch_interval_s, stopping),
+        Duty(dispatcher.sweep, settings.sweep_interval_s, stopping),
+        Duty(dispatcher.reap, settings.reap_interval_s, stopping),
+        Duty(dispatcher.watch, WATCH_INTERVAL_S, stopping),
+    ]
+    for duty in duties:
+        duty.start()
+    structlog.get_logger().info("dispatcher ready")
+    for duty in duties:
+        duty.join()
+    engine.dispose()
+    structlog.get_logger().info("dispatcher stopped")
+
+
+if __name__ == "__main__":
+    main()
