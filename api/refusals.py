@@ -18,6 +18,16 @@ _WHEN_LEGAL = {
     "deleted": "cancel the run first, or wait until it has ended",
 }
 
+_OF_FRAMEWORK: dict[int, tuple[str, str, str | None]] = {
+    400: ("unreadable-body", "The body cannot be read.", "send JSON in UTF-8 with Content-Type: application/json"),
+    404: ("not-found", "There is nothing at this path.", "see /docs for the paths there are"),
+    405: (
+        "method-not-allowed",
+        "This path does not take that method.",
+        "the Allow header and /docs name the methods that it takes",
+    ),
+}
+
 
 def bad_config(error: ConfigError) -> Refusal:
     """A configuration or grid that cannot be run."""
@@ -79,13 +89,8 @@ def database_away() -> Refusal:
 
 def of_framework(error: HTTPException) -> Refusal:
     """What routing and parsing refuse."""
-    kinds = {
-        400: ("unreadable-body", "send JSON in UTF-8 with Content-Type: application/json"),
-        404: ("not-found", "see /docs for the paths there are"),
-        405: ("method-not-allowed", "the Allow header and /docs name the methods of this path"),
-    }
-    kind, remedy = kinds.get(error.status_code, ("refused", None))
-    return Refusal(error.status_code, kind, f"{error.detail}.", remedy=remedy, headers=error.headers)
+    kind, detail, remedy = _OF_FRAMEWORK.get(error.status_code, ("refused", f"{error.detail}.", None))
+    return Refusal(error.status_code, kind, detail, remedy=remedy, headers=error.headers)
 
 
 def unexpected() -> Refusal:
@@ -99,6 +104,8 @@ def bad_request(error: RequestValidationError) -> Refusal:
     found: Sequence[Mapping[str, Any]] = error.errors()
     first = found[0]
     field, value, remedy = _field(first["loc"]), first.get("input"), _remedy(first)
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
     if first["type"] == "missing":
         detail = f"{field} is missing: {remedy}"
     elif first["type"] == "json_invalid":

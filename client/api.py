@@ -79,8 +79,6 @@ class RotBench:
     ) -> None:
         self.close()
 
-    # Runs
-
     def submit(
         self,
         config: Config,
@@ -149,7 +147,7 @@ class RotBench:
         self._http.delete(_path("runs", run_id))
 
     def wait(self, run_id: str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Run:
-        """Wait until a run has ended.
+        """Wait until a run has ended; a paused one has not.
 
         Raises:
             TimeoutError: It has not ended in time.
@@ -160,8 +158,6 @@ class RotBench:
                 raise TimeoutError(f"run {run_id} is {run.status} at step {run.step} after {timeout_s:g} s")
             time.sleep(poll_s)
         return run
-
-    # What a run measured
 
     def metrics(
         self, run_id: str, keys: OneOrMore = None, *, after_step: int | None = None, max_points: int | None = None
@@ -194,8 +190,6 @@ class RotBench:
     def checkpoints(self, run_id: str) -> tuple[Checkpoint, ...]:
         """The checkpoints that are kept."""
         return _items(Checkpoint, self._http.get(_path("runs", run_id, "checkpoints")))
-
-    # Sweeps
 
     def sweep(
         self,
@@ -258,8 +252,6 @@ class RotBench:
             time.sleep(poll_s)
         return sweep
 
-    # Comparisons
-
     def compare_hidden_norms(
         self,
         *,
@@ -297,8 +289,6 @@ class RotBench:
         """The stability numbers with intervals, paired differences and the verdict on the claim."""
         query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
         return read(Stability, self._http.get("/v1/compare/stability", query))
-
-    # What there is
 
     def tasks(self) -> tuple[Task, ...]:
         """The data sets."""

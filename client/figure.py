@@ -52,7 +52,7 @@ def stability_figure(comparison: HiddenNormComparison, *, task_title: str | None
     layout = _layout(comparison)
     figure = Figure(figsize=(layout.width, layout.height), facecolor="white")
     FigureCanvasAgg(figure)
-    limits = log_axis.limits(groups)
+    limits = log_axis.limits(groups, middle=1.0 if comparison.statistic == "relative" else None)
     for row, depth in enumerate(layout.depths):
         for column, layer in enumerate(layout.layers):
             inside = [group for group in groups if (group.depth, group.layer) == (depth, layer)]

@@ -17,15 +17,20 @@ DIGITS: tuple[tuple[float, ...], ...] = (
 """Leading digits of round numbers, the densest first."""
 
 
-def limits(groups: Sequence[HiddenNormGroup]) -> tuple[float, float]:
-    """The range that holds every mean, every seed, and at least a factor of 1.2 on both sides of 1.
+LEAST = 1.2
+"""An axis reaches at least this factor to both sides of its middle, so that no noise looks like a trend."""
+
+
+def limits(groups: Sequence[HiddenNormGroup], middle: float | None = None) -> tuple[float, float]:
+    """The range that holds every mean, every seed and the middle, which is that of the values where none is given.
 
     An interval is followed only some way beyond what was measured: with few seeds it may be wider than all of it.
     """
     drawn = [value for group in groups for value in group.mean]
     drawn += [value for group in groups for run in group.single for value in run.values]
-    positive = list(_positive(drawn))
-    low, high = min([*positive, 1 / 1.2]), max([*positive, 1.2])
+    positive = list(_positive(drawn)) or [1.0]
+    middle = middle or math.sqrt(min(positive) * max(positive))
+    low, high = min([*positive, middle / LEAST]), max([*positive, middle * LEAST])
     slack = max((high / low) ** 0.2, 1.05)
     bounds = list(_positive(bound for group in groups for bound in (*group.low, *group.high) if bound is not None))
     lows = [max(bound, low / slack) for bound in bounds]

@@ -199,4 +199,4 @@ def _shown(value: object) -> str:
         return "as the task has it"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return number(float(value)) if isinstance(value, (int, float)) else str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)

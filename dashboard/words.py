@@ -26,7 +26,7 @@ STATISTICS = (
     Statistic(
         "relative",
         "Relative",
-        "hidden norm / its value before training",
+        "norm / norm before training",
         "The length of a layer's whole hidden state, divided by its value before the first training step: "
         "1 means unchanged. The only one of the three that compares cells of different kinds.",
         "as before training",
@@ -34,7 +34,7 @@ STATISTICS = (
     Statistic(
         "per_head",
         "Per head",
-        "hidden norm of one head",
+        "norm of one head",
         "The length of each head's hidden state, averaged over heads (in an LRU each complex channel is a head). "
         "RotRNN's theory says 1 for white input.",
         "RotRNN's theory, white input",
@@ -42,7 +42,7 @@ STATISTICS = (
     Statistic(
         "whole",
         "Whole",
-        "hidden norm of the whole layer",
+        "norm of the whole layer",
         "The length of a layer's whole hidden state, as it is. It grows with the size of the state, so compare its "
         "course, not its level, between cells.",
         None,

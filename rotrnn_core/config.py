@@ -90,7 +90,7 @@ class TaskConfig:
     def __post_init__(self) -> None:
         check_scalars(self)
         require(self.name in TASKS, "task.name", self.name, f"known tasks are {', '.join(sorted(TASKS))}")
-        require(0 <= self.data_seed < 2**63, "task.data_seed", self.data_seed, "use a whole number in [0, 2**63)")
+        require(0 <= self.data_seed < 2**53, "task.data_seed", self.data_seed, "use a whole number in [0, 2**53)")
         info = TASKS[self.name]
         for split in ("train", "validation", "test"):
             size, most = getattr(self, f"{split}_size"), 10 * getattr(info, f"{split}_size")
@@ -160,7 +160,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_scalars(self)
-        require(0 <= self.seed < 2**63, "training.seed", self.seed, "use a whole number in [0, 2**63)")
+        require(0 <= self.seed < 2**53, "training.seed", self.seed, "use a whole number in [0, 2**53)")
         for name, least, most in (
             ("steps", 1, 10_000_000),
             ("batch_size", 1, 65_536),

@@ -20,6 +20,9 @@ TOLERANCE = 0.1
 REFERENCE = "rotrnn"
 """The cell that every LRU is compared with."""
 
+Condition = tuple[str, int]
+"""Task and depth: what is equal in a paired difference."""
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -84,30 +87,12 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether a claim is seen in the numbers: True, False, or None for undecided; with the numbers in words."""
-
-    seen: bool | None
-    text: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The comparison's claim: RotRNN's norm stays nearly constant in training, LRU's does not."""
-
-    rotrnn_constant: Verdict
-    lru_not_constant: Verdict
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Report:
     """All that the traces say about stability."""
 
     measures: tuple[Measure, ...]
     rows: tuple[Row, ...]
     paired: tuple[Paired, ...]
-    claim: Claim
     accuracy: tuple[Row, ...]
     broken: tuple[Trace, ...]
 
@@ -201,7 +186,7 @@ def deviation_with_interval(values: Sequence[float]) -> Estimate:
 
 
 def report(traces: Iterable[Trace]) -> Report:
-    """Every measure per task, cell and depth, the paired differences, and whether the claim is seen.
+    """Every measure per task, cell and depth, and the paired differences.
 
     A cell that records no norms has an accuracy only.
     """
@@ -218,7 +203,7 @@ def report(traces: Iterable[Trace]) -> Report:
         value = mean_with_interval(list(_by_seed(group, lambda t: t.accuracy).values()))
         accuracy.append(Row(*condition, "test_accuracy", value))
     broken = tuple(trace for trace in every if trace.broken)
-    return Report(MEASURES, tuple(rows), tuple(_paired(whole)), _claim(every), tuple(accuracy), broken)
+    return Report(MEASURES, tuple(rows), tuple(_paired(whole)), tuple(accuracy), broken)
 
 
 def _measured(group: Sequence[Trace], *, single: bool) -> Iterable[tuple[str, Estimate]]:
@@ -241,17 +226,15 @@ def _by_seed(traces: Iterable[Trace], of: Callable[[Trace], float | None]) -> di
     return {seed: float(np.mean(same)) for seed, same in values.items()}
 
 
-Condition = tuple[str, int]
-
-
-def _by_condition(traces: Iterable[Trace]) -> dict[Condition, dict[int, float]]:
+def spread_by_condition(traces: Iterable[Trace]) -> dict[Condition, dict[int, float]]:
+    """The spread over training per task and depth, and there per seed."""
     groups: dict[Condition, list[Trace]] = defaultdict(list)
     for trace in traces:
         groups[trace.task, trace.depth].append(trace)
     return {condition: _by_seed(group, spread_over_training) for condition, group in groups.items()}
 
 
-def _over_conditions(values: Mapping[Condition, Mapping[int, float]]) -> list[float]:
+def over_conditions(values: Mapping[Condition, Mapping[int, float]]) -> list[float]:
     """One number per seed, its mean over the conditions; only seeds that have them all, so that none weighs more."""
     if not values:
         return []
@@ -259,9 +242,10 @@ def _over_conditions(values: Mapping[Condition, Mapping[int, float]]) -> list[fl
     return [float(np.mean([seeds[seed] for seeds in values.values()])) for seed in sorted(complete)]
 
 
-def _differences(traces: Sequence[Trace], label: str) -> dict[Condition, dict[int, float]]:
-    reference = _by_condition(t for t in traces if t.cell == REFERENCE)
-    other = _by_condition(t for t in traces if t.cell == label)
+def spread_differences(traces: Sequence[Trace], label: str) -> dict[Condition, dict[int, float]]:
+    """The spread over training of a cell minus RotRNN's, where both have a run of the same task, depth and seed."""
+    reference = spread_by_condition(t for t in traces if t.cell == REFERENCE)
+    other = spread_by_condition(t for t in traces if t.cell == label)
     return {
         condition: {s: other[condition][s] - reference[condition][s] for s in sorted(shared)}
         for condition in other
@@ -272,116 +256,10 @@ def _differences(traces: Sequence[Trace], label: str) -> dict[Condition, dict[in
 def _paired(traces: Sequence[Trace]) -> Iterable[Paired]:
     for label in sorted({t.cell for t in traces if t.cell.startswith("lru")}):
         for task in sorted({t.task for t in traces}):
-            differences = _differences([t for t in traces if t.task == task], label)
+            differences = spread_differences([t for t in traces if t.task == task], label)
             for (_, depth), seeds in differences.items():
                 difference = mean_with_interval(list(seeds.values()))
                 yield Paired(task, label, depth, "spread_over_training", difference)
             if differences:
-                pooled = mean_with_interval(_over_conditions(differences))
+                pooled = mean_with_interval(over_conditions(differences))
                 yield Paired(task, label, None, "spread_over_training", pooled)
-
-
-def _claim(traces: Sequence[Trace]) -> Claim:
-    constant = _rotrnn_verdict([t for t in traces if t.cell == REFERENCE])
-    labels = sorted({t.cell for t in traces if t.cell.startswith("lru")})
-    single = [_lru_verdict(traces, label) for label in labels]
-    answers = {verdict.seen for verdict in single}
-    moving = Verdict(
-        answers.pop() if len(answers) == 1 else None,
-        " ".join(verdict.text for verdict in single) or "There is no finished LRU run.",
-    )
-    both = {constant.seen, moving.seen}
-    head = "seen" if both == {True} else "not seen" if False in both else "undecided"
-    sentence = f"RotRNN's norm stays nearly constant and LRU's does not: {head}. {constant.text} {moving.text}"
-    return Claim(constant, moving, sentence)
-
-
-def _rotrnn_verdict(traces: Sequence[Trace]) -> Verdict:
-    """Seen: the interval of exp(spread over training) ends at or below 1.1. Not seen: it begins above, or a run broke.
-
-    The spread is averaged per seed over tasks and depths; the interval is over the seeds that have them all.
-    """
-    if not traces:
-        return Verdict(None, "There is no finished RotRNN run.")
-    spread = _pooled_spread(traces)
-    broke = any(trace.broken for trace in traces)
-    text = f"{_moved(traces, 'RotRNN')}, {_factor(spread)}"
-    if broke or _above(spread):
-        return Verdict(False, f"{text}: not nearly constant, which would be a factor of at most {1 + TOLERANCE:g}.")
-    if _below(spread):
-        return Verdict(True, f"{text}: nearly constant, a factor of at most {1 + TOLERANCE:g}.")
-    return Verdict(None, f"{text}: undecided whether that is at most a factor of {1 + TOLERANCE:g}.")
-
-
-def _lru_verdict(traces: Sequence[Trace], label: str) -> Verdict:
-    """Seen: the interval of exp(spread) begins above 1.1 and that of the paired difference to RotRNN above 0.
-
-    Not seen: one of the two lies wholly on the other side.
-    """
-    own = [t for t in traces if t.cell == label]
-    spread = _pooled_spread(own)
-    whole = [t for t in traces if not t.broken]
-    difference = mean_with_interval(_over_conditions(_differences(whole, label)))
-    text = f"{_moved(own, _titled(label))}, {_factor(spread)}; {_paired_words(difference)}"
-    if _above(spread) and difference.low is not None and difference.low > 0:
-        return Verdict(True, f"{text}: it does not stay nearly constant and moves more than RotRNN.")
-    if _below(spread):
-        return Verdict(False, f"{text}: it stays nearly constant too.")
-    if difference.high is not None and difference.high < 0:
-        return Verdict(False, f"{text}: it moves less than RotRNN.")
-    return Verdict(None, f"{text}: undecided.")
-
-
-def _pooled_spread(traces: Sequence[Trace]) -> Estimate:
-    return mean_with_interval(_over_conditions(_by_condition(t for t in traces if not t.broken)), least=0.0)
-
-
-def _above(spread: Estimate) -> bool:
-    return spread.low is not None and spread.low > math.log1p(TOLERANCE)
-
-
-def _below(spread: Estimate) -> bool:
-    return spread.high is not None and spread.high <= math.log1p(TOLERANCE)
-
-
-def _titled(label: str) -> str:
-    return f"LRU ({label.removeprefix('lru-')})"
-
-
-def _moved(traces: Sequence[Trace], title: str) -> str:
-    whole = [t for t in traces if not t.broken]
-    if not whole:
-        return f"{title} diverged or lost its trace in all of {len(traces)} runs"
-    low = min(float(t.log_norms.min()) for t in whole)
-    high = max(float(t.log_norms.max()) for t in whole)
-    within = f"{_ratio(low)}-{_ratio(high)}"
-    said = f"The relative norm of {title} stayed within {within} in {len(whole)} of {len(traces)} runs"
-    lost = [f"depth {t.depth} seed {t.seed}" for t in traces if t.broken]
-    return f"{said} ({len(lost)} diverged or not finite: {', '.join(lost)})" if lost else said
-
-
-def _factor(spread: Estimate) -> str:
-    if spread.estimate is None:
-        return "with no seed that has every depth"
-    seeds = f"{spread.n} seed{'s' if spread.n != 1 else ''}"
-    said = f"moving by a factor of {_ratio(spread.estimate)} in training"
-    if spread.low is None or spread.high is None:
-        return f"{said} ({seeds}, too few for an interval)"
-    return f"{said} (95% interval {_ratio(spread.low)}-{_ratio(spread.high)}, {seeds})"
-
-
-def _ratio(logarithm: float) -> str:
-    """exp(logarithm) in three figures or so, also where a float cannot hold it."""
-    if abs(logarithm) > 700:
-        return f"e^{logarithm:.0f}"
-    ratio = math.exp(logarithm)
-    return f"{ratio:.2f}" if 0.1 <= ratio < 100 else f"{ratio:.2e}"
-
-
-def _paired_words(difference: Estimate) -> str:
-    if difference.estimate is None:
-        return "no RotRNN run to compare with at equal depth and seed"
-    if difference.low is None or difference.high is None:
-        return f"{difference.estimate:+.3f} in ln against RotRNN, {difference.n} seed, too few for an interval"
-    interval = f"{difference.low:+.3f} to {difference.high:+.3f}"
-    return f"{difference.estimate:+.3f} in ln against RotRNN (95% interval {interval}, {difference.n} seeds)"

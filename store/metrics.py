@@ -19,6 +19,7 @@ from sqlalchemy import (
     select,
     true,
 )
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
 from store.effective import windows
@@ -153,11 +154,14 @@ def _thinned(points: Select[str, int, int, float], run_id: UUID, max_points: int
 
 
 def _series(session: Session, points: Select[str, int, int, float], keys: Sequence[str]) -> list[Series]:
+    point = points.subquery().c
+    in_order = [
+        func.array_agg(aggregate_order_by(column, point.step, point.attempt))
+        for column in (point.step, point.value, point.attempt)
+    ]
     of_key = {key: Series(key) for key in keys}
-    key, step, attempt, _ = points.selected_columns
-    for name, at, number, value in session.execute(points.order_by(key, step, attempt)):
-        series = of_key.setdefault(name, Series(name))
-        series.steps.append(at)
-        series.values.append(value)
-        series.attempts.append(number)
+    for key, steps, values, attempts in session.execute(
+        select(point.key, *in_order).group_by(point.key).order_by(point.key)
+    ):
+        of_key[key] = Series(key, steps, values, attempts)
     return list(of_key.values())

@@ -103,7 +103,11 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings = Settings()
     engine = _patient_engine(settings.database_url)
-    wait_until_up(engine, settings.database_wait_s)
+    try:
+        wait_until_up(engine, settings.database_wait_s)
+    except OperationalError as error:
+        log.error("no database answered within %g s: %s", settings.database_wait_s, error.orig)
+        return 1
     _upgrade(engine)
     if settings.token is not None:
         with session_factory(engine).begin() as session:

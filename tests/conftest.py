@@ -37,7 +37,10 @@ SHORT_LEASE = {
 
 @dataclass(frozen=True)
 class SharedPostgres:
-    """The Postgres server that all processes of one test run share."""
+    """The Postgres server that all processes of one test run share.
+
+    Databases are not dropped: each drop waits for a checkpoint, and the whole folder goes at the end of the run.
+    """
 
     server: EmbeddedPostgres
     folder: Path
@@ -52,13 +55,8 @@ class SharedPostgres:
         """Make a database, empty or a copy of a template, and say its name."""
         name = f"test_{uuid.uuid4().hex}"
         with self.connect() as connection:
-            connection.execute(f"CREATE DATABASE {name}" + (f" TEMPLATE {template}" if template else ""))
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template or 'template1'} STRATEGY file_copy")
         return name
-
-    def drop(self, name: str) -> None:
-        """Drop a database, whoever is still connected to it."""
-        with self.connect() as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def template(self) -> str:
         """The database that holds the migrated schema, made by the first process that asks."""
@@ -66,8 +64,8 @@ class SharedPostgres:
             if not (self.folder / "template.done").exists():
                 from store.migrate import migrate
 
-                self.drop(TEMPLATE)
                 with self.connect() as connection:
+                    connection.execute(f"DROP DATABASE IF EXISTS {TEMPLATE}")
                     connection.execute(f"CREATE DATABASE {TEMPLATE}")
                 migrate(self.url_of(TEMPLATE))
                 (self.folder / "template.done").touch()
@@ -107,33 +105,21 @@ def postgres_server() -> Iterator[SharedPostgres]:
 
 
 @pytest.fixture(scope="session")
-def make_database(postgres_server: SharedPostgres) -> Iterator[Callable[[], str]]:
-    """A function that makes a fresh migrated database and returns its url; all are dropped at the end."""
-    made: list[str] = []
-
-    def make() -> str:
-        made.append(postgres_server.create(template=postgres_server.template()))
-        return postgres_server.url_of(made[-1])
-
-    yield make
-    for name in made:
-        postgres_server.drop(name)
+def make_database(postgres_server: SharedPostgres) -> Callable[[], str]:
+    """A function that makes a fresh migrated database and returns its url."""
+    return lambda: postgres_server.url_of(postgres_server.create(template=postgres_server.template()))
 
 
 @pytest.fixture
-def empty_database_url(postgres_server: SharedPostgres) -> Iterator[str]:
+def empty_database_url(postgres_server: SharedPostgres) -> str:
     """A database that no migration has touched."""
-    name = postgres_server.create()
-    yield postgres_server.url_of(name)
-    postgres_server.drop(name)
+    return postgres_server.url_of(postgres_server.create())
 
 
 @pytest.fixture
-def database_url(postgres_server: SharedPostgres) -> Iterator[str]:
+def database_url(make_database: Callable[[], str]) -> str:
     """A fresh migrated database for one test."""
-    name = postgres_server.create(template=postgres_server.template())
-    yield postgres_server.url_of(name)
-    postgres_server.drop(name)
+    return make_database()
 
 
 @pytest.fixture

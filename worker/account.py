@@ -48,7 +48,7 @@ class Account:
             return
         try:
             message = from_line(said.line)
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             self.say("warning", f"the trainer said something that is no message: {error}")
             return
         self._learn(message)

@@ -25,6 +25,11 @@ TRANSPORT = {
     "socket_connect_timeout": SILENT_AFTER_S,
     "socket_keepalive": True,
     "health_check_interval": 10,
+    # How often a publisher tries to connect before it says that Redis is away; Kombu's default is for ever.
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0.1,
+    "interval_max": 0.1,
 }
 
 

@@ -51,6 +51,7 @@ class Courier(threading.Thread):
         self._step: int | None = None
         self._seen_at = time.monotonic()
         self._stopping = threading.Event()
+        self._nudge = threading.Event()
         self._log = structlog.get_logger().bind(run_id=str(fence.run_id), attempt=fence.attempt)
         self.asked: Intent | None = None
         """What the store wants of this attempt: CANCEL, PAUSE, or that it ends (LEASE_LOST, REFUSED)."""
@@ -61,9 +62,14 @@ class Courier(threading.Thread):
         self._step = step
         self._seen_at = time.monotonic()
 
+    def hurry(self) -> None:
+        """Deliver now what waits."""
+        self._nudge.set()
+
     def stop(self) -> None:
         """End the thread after the delivery that it is at."""
         self._stopping.set()
+        self._nudge.set()
         self.join()
 
     def run(self) -> None:
@@ -91,7 +97,8 @@ class Courier(threading.Thread):
                     self._log.warning("the database is away; training goes on", error=first_line(error))
                 next_beat = 0.0
                 pause_s = min(RETRY_AFTER_S, self._beat_s)
-            self._stopping.wait(pause_s)
+            self._nudge.wait(pause_s)
+            self._nudge.clear()
         return None
 
     def _beat(self) -> None:

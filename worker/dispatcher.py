@@ -63,9 +63,10 @@ class Dispatcher:
 
     def __init__(self, settings: DispatcherSettings, app: Celery, sessions: sessionmaker[Session]) -> None:
         self._settings = settings
-        self._app = app
+        self.app = app
         self._sessions = sessions
         self._witness = Witness(settings.lease_s)
+        self._was_short = False
         self._log = structlog.get_logger()
 
     def dispatch(self) -> None:
@@ -74,17 +75,25 @@ class Dispatcher:
         while taken == BATCH:
             with self._sessions.begin() as session:
                 hints = outbox.take(session, BATCH)
-                broker.publish(self._app, hints)
+                broker.publish(self.app, hints)
                 outbox.mark_published(session, [hint.id for hint in hints])
             taken = len(hints)
             if hints:
                 self._log.info("published", runs=[str(hint.run_id) for hint in hints])
 
     def sweep(self) -> None:
-        """Publish again what the broker has lost, which it has when it holds fewer hints than runs are waiting."""
-        held = broker.waiting(self._app)
+        """Publish again what the broker has lost: twice in a row it held fewer hints than runs are waiting.
+
+        Once may be a hint on its way from the broker to its claim. A broker that holds enough gets nothing more, or a
+        long queue would grow by its own length in each round.
+        """
+        held = broker.waiting(self.app)
+        again = 0
         with self._sessions.begin() as session:
-            again = outbox.sweep(session, self._settings.sweep_after_s) if held < outbox.waiting(session) else 0
+            short = held < outbox.waiting(session)
+            if short and self._was_short:
+                again = outbox.sweep(session, self._settings.sweep_after_s)
+        self._was_short = short
         if again:
             self._log.warning("hints were lost and are published again", runs=again)
 

@@ -90,7 +90,7 @@ def from_line(line: str) -> Message:
     """The message that `to_line` wrote.
 
     Raises:
-        ValueError: The line is not JSON, or no message.
+        ValueError: The line is not JSON, names no message, or its fields are not those of that message.
     """
     opening = '{"record":"'
     kind = _OWN.get(line[len(opening) :].partition('"')[0]) if line.startswith(opening) else None
@@ -100,4 +100,7 @@ def from_line(line: str) -> Message:
     del fields["record"]
     if kind is Failure:
         fields["failure_class"] = FailureClass(fields["failure_class"])
-    return kind(**fields)
+    try:
+        return kind(**fields)
+    except TypeError as error:
+        raise ValueError(f"not a {kind.__name__}: {line[:80]!r}") from error

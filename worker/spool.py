@@ -57,21 +57,22 @@ class Spool:
 
     @classmethod
     def create(cls, path: Path, header: Mapping[str, Any]) -> Self:
-        """A new spool, its header safe on disk.
+        """A new spool, which others see only once it is locked and its header is safe on disk.
 
         Raises:
-            FileExistsError: There is one already.
             OSError: The disk refuses.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(header).encode() + b"\n"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        unseen = path.with_name(f"{path.name}.new")
+        descriptor = os.open(unseen, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             _write_at(descriptor, line, 0)
             os.fsync(descriptor)
+            unseen.rename(path)
         except OSError:
-            path.unlink()
+            unseen.unlink(missing_ok=True)
             os.close(descriptor)
             raise
         return cls(path, header, descriptor, start=len(line))

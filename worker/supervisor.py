@@ -90,6 +90,10 @@ class Supervisor:
         try:
             ending = self._train(spool, courier)
             delivered = self._delivered(spool, courier)
+        except Exception as error:  # noqa: BLE001 - the edge of the task: the run ends with its reason
+            self._log.exception("the supervisor failed")
+            failure = Failure(FailureClass.WORKER_LOST, f"the supervisor failed: {type(error).__name__}: {error}")
+            ending, delivered = Ending(None, "", 1, failure=failure), True
         finally:
             courier.stop()
         if courier.asked in (Intent.LEASE_LOST, Intent.REFUSED):
@@ -177,6 +181,8 @@ class Supervisor:
 
     def _delivered(self, spool: Spool, courier: Courier) -> bool:
         """Wait until the store has everything; False when the worker has to stop before that."""
+        self._account.keep(spool)
+        courier.hurry()
         while courier.is_alive():
             self._account.keep(spool)
             courier.alive(self._account.step)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from itertools import chain
@@ -21,12 +22,13 @@ from rotrnn_core.config import ConfigError, RunConfig
 from rotrnn_core.records import Record
 from store.status import FailureClass
 from worker.kinship import die_with
-from worker.messages import Failure, Job, Log, Message, StoredCheckpoint, to_line
+from worker.messages import Failure, Job, Log, Message, Progress, StoredCheckpoint, to_line
 
 if TYPE_CHECKING:
     from rotrnn_core.training import Control
 
 LONGEST_REASON = 500
+PROGRESS_EVERY_S = 1.0
 _NO_MEMORY = ("can't allocate memory", "out of memory")
 
 
@@ -66,13 +68,27 @@ def train(job: Job, pipe: Pipe, stop: Stop) -> None:
     config = RunConfig.from_dict(job.config)
     import torch
 
-    from rotrnn_core.training import Control
-
     torch.set_num_threads(job.threads)
-    control = Control()
+    control = _control(pipe)
     for record in _records(config, job, pipe, control):
         pipe.send(record)
         stop.control = control
+
+
+def _control(pipe: Pipe) -> "Control":
+    """A hand on the loop that says now and then how far it is, since records may be far apart."""
+    from rotrnn_core.training import Control
+
+    class Pace(Control):
+        said_at = time.monotonic()
+
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name == "step" and time.monotonic() - self.said_at > PROGRESS_EVERY_S:
+                pipe.send(Progress(self.step))
+                super().__setattr__("said_at", time.monotonic())
+
+    return Pace()
 
 
 def _records(config: RunConfig, job: Job, pipe: Pipe, control: "Control") -> Iterator[Record]:

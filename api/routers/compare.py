@@ -28,6 +28,7 @@ from api.problems import Refusal
 from api.routers.runs import Depth
 from api.sessions import SessionDep
 from rotrnn_core import stability
+from rotrnn_core.claim import claim
 from rotrnn_core.records import Statistic
 from store import hidden_norms, metrics, runs, sweeps
 from store.hidden_norms import Trace
@@ -40,21 +41,19 @@ router = APIRouter(prefix="/v1/compare", tags=["compare"])
 MOST_RUNS = 2_000
 _ENDED = (Status.SUCCEEDED, Status.DIVERGED)
 SweepId = Annotated[UUID | None, Query(description="Only runs that stand in this sweep.")]
-Tasks = Annotated[list[TaskName], Query(description="Any of these.")]
-Cells = Annotated[list[CellLabel], Query(description="Any of these labels.")]
-Depths = Annotated[list[Depth], Query(description="Any of these numbers of layers.")]
+Tasks = Annotated[list[TaskName], Query(default_factory=list, description="Any of these.")]
+Cells = Annotated[list[CellLabel], Query(default_factory=list, description="Any of these labels.")]
+Depths = Annotated[list[Depth], Query(default_factory=list, description="Any of these numbers of layers.")]
 
 
 @router.get("/hidden-norms", responses=problems(401, 404), summary="Compare hidden norms over seeds")
 def compare_hidden_norms(
     session: SessionDep,
-    statistic: Annotated[
-        Statistic, Query(description="relative: against the same layer before training.")
-    ] = "relative",
+    task: Tasks,
+    cell: Cells,
+    depth: Depths,
     sweep_id: SweepId = None,
-    task: Tasks = [],  # noqa: B006
-    cell: Cells = [],  # noqa: B006
-    depth: Depths = [],  # noqa: B006
+    statistic: Annotated[Statistic, Query(description="relative: against the layer before training.")] = "relative",
     layer: Annotated[int | None, Query(ge=0, le=255, description="Only this layer, counted from 0.")] = None,
     with_runs: Annotated[bool, Query(alias="runs", description="With the curve of each run.")] = False,
 ) -> HiddenNormComparisonRead:
@@ -78,10 +77,10 @@ def compare_hidden_norms(
 @router.get("/stability", responses=problems(401, 404), summary="Stability as numbers")
 def compare_stability(
     session: SessionDep,
+    task: Tasks,
+    cell: Cells,
+    depth: Depths,
     sweep_id: SweepId = None,
-    task: Tasks = [],  # noqa: B006
-    cell: Cells = [],  # noqa: B006
-    depth: Depths = [],  # noqa: B006
 ) -> StabilityRead:
     """Spreads of the relative norm with intervals over seeds, paired differences, and whether the claim is seen.
 
@@ -93,9 +92,8 @@ def compare_stability(
     ids = [run.id for run in ended]
     traces = hidden_norms.traces(session, ids, "relative")
     accuracy = metrics.latest(session, ids, ["test_accuracy"])
-    report = stability.report(
-        _stability_trace(run, traces[run.id], accuracy.get(run.id, {}).get("test_accuracy")) for run in ended
-    )
+    lines = [_stability_trace(run, traces[run.id], accuracy[run.id].get("test_accuracy")) for run in ended]
+    report = stability.report(lines)
     warnings = [*_unended(len(training)), *_left_out(report.broken), *_warnings(ended)]
     return StabilityRead(
         tasks=sorted({run.task for run in ended}),
@@ -105,7 +103,7 @@ def compare_stability(
             PairedRead.model_validate(vars(p) | vars(p.difference) | {"difference": p.difference.estimate})
             for p in report.paired
         ],
-        claim=ClaimRead.model_validate(report.claim),
+        claim=ClaimRead.model_validate(claim(lines)),
         accuracy=[AccuracyRead.model_validate(vars(row) | vars(row.value)) for row in report.accuracy],
         warnings=warnings,
     )

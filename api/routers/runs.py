@@ -20,7 +20,7 @@ from store.status import Priority, Status
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 Depth = Annotated[int, Query(ge=1, le=2**31 - 1)]
-Seed = Annotated[int, Query(ge=0, le=2**63 - 1)]
+Seed = Annotated[int, Query(ge=0, lt=2**53)]
 Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")]
 
@@ -60,11 +60,11 @@ def submit_run(
 @router.get("", responses=problems(401), summary="List runs")
 def list_runs(
     session: SessionDep,
-    status: Annotated[list[Status], Query(description="Any of these.")] = [],  # noqa: B006
-    cell: Annotated[list[CellLabel], Query(description="Any of these labels.")] = [],  # noqa: B006
-    task: Annotated[list[TaskName], Query(description="Any of these.")] = [],  # noqa: B006
-    depth: Annotated[list[Depth], Query(description="Any of these numbers of layers.")] = [],  # noqa: B006
-    seed: Annotated[list[Seed], Query(description="Any of these training seeds.")] = [],  # noqa: B006
+    status: Annotated[list[Status], Query(default_factory=list, description="Any of these.")],
+    cell: Annotated[list[CellLabel], Query(default_factory=list, description="Any of these labels.")],
+    task: Annotated[list[TaskName], Query(default_factory=list, description="Any of these.")],
+    depth: Annotated[list[Depth], Query(default_factory=list, description="Any of these numbers of layers.")],
+    seed: Annotated[list[Seed], Query(default_factory=list, description="Any of these training seeds.")],
     sweep_id: Annotated[UUID | None, Query(description="Runs that stand in this sweep.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,

@@ -34,7 +34,7 @@ MetricKey = Annotated[str, Query(min_length=1, max_length=100, pattern=r"^[a-z][
 def read_metrics(
     run_id: UUID,
     session: SessionDep,
-    key: Annotated[list[MetricKey], Query(description="Which series; all without it.")] = [],  # noqa: B006
+    key: Annotated[list[MetricKey], Query(default_factory=list, description="Which series; all without it.")],
     after_step: AfterStep = None,
     max_points: Annotated[
         int | None,
@@ -51,7 +51,7 @@ def read_metrics(
 def read_hidden_norms(
     run_id: UUID,
     session: SessionDep,
-    statistic: Annotated[list[Statistic], Query(description="Which statistics; all without it.")] = [],  # noqa: B006
+    statistic: Annotated[list[Statistic], Query(default_factory=list, description="Which statistics; all without it.")],
     after_step: AfterStep = None,
     include_profile: Annotated[bool, Query(description="With the profile along time.")] = False,
 ) -> HiddenNormsRead:

@@ -12,10 +12,9 @@ from typer.core import TyperGroup
 
 from client.cli import catalogue, compare, demo, doctor, listing, showing, stack, steering, submit
 from client.cli.asking import Address
+from client.cli.ending import FAILED, WRONG_USAGE
 from client.cli.output import complain
 from client.errors import RotBenchError
-
-FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class Commands(TyperGroup):
@@ -53,7 +52,9 @@ app = typer.Typer(
 def options(
     context: typer.Context,
     url: Annotated[str | None, typer.Option("--url", metavar="URL", help="The API; else ROTBENCH_URL.")] = None,
-    token: Annotated[str | None, typer.Option("--token", help="Its token; else ROTBENCH_TOKEN.")] = None,
+    token: Annotated[
+        str | None, typer.Option("--token", metavar="TEXT", help="Its token; else ROTBENCH_TOKEN.")
+    ] = None,
 ) -> None:
     """Compare linear recurrent networks: submit trainings, watch them, read what they measured."""
     context.obj = Address(url, token)

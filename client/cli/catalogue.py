@@ -6,7 +6,7 @@ import typer
 
 from client.cli.asking import bench
 from client.cli.formats import ABSENT, ago, duration
-from client.cli.output import Column, JsonOption, json_out, note, pairs, say, table
+from client.cli.output import Column, JsonOption, json_out, note, pairs, prose, say, table
 from client.connection import Connection
 from client.errors import RotBenchError
 
@@ -43,7 +43,7 @@ def tasks(context: typer.Context, as_json: JsonOption = False) -> None:
     ]
     table(columns, rows)
     for task in listed:
-        say(f"{task.name}: {task.summary}")
+        prose(f"{task.name}: {task.summary}")
 
 
 def models(context: typer.Context, as_json: JsonOption = False) -> None:
@@ -54,12 +54,13 @@ def models(context: typer.Context, as_json: JsonOption = False) -> None:
         json_out({"models": listed, "recipes": recipes})
         return
     for model in listed:
-        say(f"{model.name}: {model.summary}")
+        prose(f"{model.name}: {model.summary}")
         rows = [
-            [option.name, option.type, str(option.default), ", ".join(map(str, option.choices or ())) or ABSENT]
+            [f"  {option.name}", option.type, str(option.default), ", ".join(map(str, option.choices or ())) or ABSENT]
             for option in model.options
         ]
-        table((Column("  option"), Column("type", 1), Column("default"), Column("choices")), _indented(rows))
+        if rows:
+            table((Column("  option"), Column("type", 1), Column("default"), Column("choices")), rows)
         say()
     if recipes:
         table(
@@ -147,7 +148,3 @@ def token(
 
 def _masked(connection: Connection) -> str | None:
     return None if connection.token is None else f"{connection.token[:4]}..."
-
-
-def _indented(rows: list[list[str]]) -> list[list[str]]:
-    return [[f"  {row[0]}", *row[1:]] for row in rows]

@@ -27,9 +27,11 @@ from client.tables import (
 )
 
 SweepOption = Annotated[str | None, typer.Option("--sweep", metavar="ID", help="Only runs of this sweep.")]
-TaskOption = Annotated[str | None, typer.Option("--task", help="Only this task.")]
-CellOption = Annotated[list[str] | None, typer.Option("--cell", help="Only this cell's label, such as lru-tied.")]
-DepthOption = Annotated[list[int] | None, typer.Option("--depth", help="Only networks of so many layers.")]
+TaskOption = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only this task.")]
+CellOption = Annotated[
+    list[str] | None, typer.Option("--cell", metavar="LABEL", help="Only this cell's label, such as lru-tied.")
+]
+DepthOption = Annotated[list[int] | None, typer.Option("--depth", metavar="N", help="Only networks of so many layers.")]
 
 
 class Statistic(StrEnum):
@@ -64,7 +66,9 @@ def compare(
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE.png", help="Draw the hidden norms over training as well.")
     ] = None,
-    statistic: Annotated[Statistic, typer.Option("--statistic", help="What the figure shows.")] = Statistic.RELATIVE,
+    statistic: Annotated[
+        Statistic, typer.Option("--statistic", metavar="NAME", help="The figure's: relative, whole or per_head.")
+    ] = Statistic.RELATIVE,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the stability of hidden norms. Accuracy and spreads with intervals, and the verdict on the claim."""
@@ -116,7 +120,7 @@ def draw(
 
 def export(
     context: typer.Context,
-    what: Annotated[Exported, typer.Argument(help="What to write.")],
+    what: Annotated[Exported, typer.Argument(metavar="WHAT", help="runs, metrics, hidden-norms or stability.")],
     sweep: SweepOption = None,
     task: TaskOption = None,
     cell: CellOption = None,

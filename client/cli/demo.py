@@ -13,7 +13,7 @@ import typer
 from client.api import RotBench
 from client.cli import stack
 from client.cli.compare import Exported, draw, write_runs, written_to
-from client.cli.ending import all_have_results, name_the_unsuccessful
+from client.cli.ending import FAILED, INTERRUPTED, all_have_results, name_the_unsuccessful
 from client.cli.formats import duration, plural
 from client.cli.output import note, say
 from client.cli.reporting import show_report
@@ -24,7 +24,6 @@ from client.results import Sweep
 from client.tables import write_stability
 from rotrnn_core.recipes import demo_sweep
 
-FAILED, INTERRUPTED = 1, 130
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", metavar="DIR", help="Where figure and data go; else demo/ in the data folder."),

@@ -20,6 +20,7 @@ from rich.text import Text
 from client.api import RotBench
 from client.cli import stack
 from client.cli.asking import Address
+from client.cli.ending import FAILED
 from client.cli.output import JsonOption, json_out, out
 from client.connection import STACK_FILE, find, read_stack
 from client.errors import APIUnreachable, RotBenchError
@@ -57,7 +58,7 @@ def doctor(context: typer.Context, data_dir: stack.DataDirOption = stack.DATA_DI
     if as_json:
         json_out({"ok": all(check.ok for check in checks), "checks": checks})
     if not all(check.ok for check in checks):
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _checks(data_dir: Path, address: Address) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from client.cli.output import err, json_out, out, status_text
 from client.cli.watching import outcome, run_label, run_words, sweep_words
 from client.results import Run, Sweep
 
-FAILED = 1
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 RESULTS = ("succeeded", "diverged")
 """A divergence is a result: it says something about the model."""
 
@@ -33,7 +33,7 @@ def end_with_run(run: Run, *, as_json: bool) -> NoReturn:
     else:
         out.print(run_line(run), soft_wrap=True)
         out.print(Text(run_words(run)), soft_wrap=True)
-    raise typer.Exit(0 if run.status in RESULTS else FAILED)
+    raise typer.Exit(DONE if run.status in RESULTS else FAILED)
 
 
 def end_with_sweep(client: RotBench, sweep: Sweep, *, as_json: bool) -> NoReturn:
@@ -43,7 +43,7 @@ def end_with_sweep(client: RotBench, sweep: Sweep, *, as_json: bool) -> NoReturn
     else:
         out.print(sweep_line(sweep), soft_wrap=True)
         name_the_unsuccessful(client, sweep)
-    raise typer.Exit(0 if all_have_results(sweep) else FAILED)
+    raise typer.Exit(DONE if all_have_results(sweep) else FAILED)
 
 
 def name_the_unsuccessful(client: RotBench, sweep: Sweep) -> None:

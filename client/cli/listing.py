@@ -14,7 +14,7 @@ from client.results import Run
 PAGE = 200
 Strings = list[str] | None
 Numbers = list[int] | None
-LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many.")]
 RUN_COLUMNS = (
     Column("id"),
     Column("name", 6),
@@ -38,12 +38,14 @@ def register(app: typer.Typer) -> None:
 
 def runs(
     context: typer.Context,
-    status: Annotated[Strings, typer.Option("--status", help="Only runs of this status.")] = None,
-    cell: Annotated[Strings, typer.Option("--cell", help="Only this cell's label, such as lru-tied.")] = None,
-    task: Annotated[Strings, typer.Option("--task", help="Only this task.")] = None,
+    status: Annotated[Strings, typer.Option("--status", metavar="STATUS", help="Only runs of this status.")] = None,
+    cell: Annotated[
+        Strings, typer.Option("--cell", metavar="LABEL", help="Only this cell's label, such as lru-tied.")
+    ] = None,
+    task: Annotated[Strings, typer.Option("--task", metavar="TASK", help="Only this task.")] = None,
     sweep: Annotated[str | None, typer.Option("--sweep", metavar="ID", help="Only runs of this sweep.")] = None,
-    depth: Annotated[Numbers, typer.Option("--depth", help="Only networks of so many layers.")] = None,
-    seed: Annotated[Numbers, typer.Option("--seed", help="Only this training seed.")] = None,
+    depth: Annotated[Numbers, typer.Option("--depth", metavar="N", help="Only networks of so many layers.")] = None,
+    seed: Annotated[Numbers, typer.Option("--seed", metavar="N", help="Only this training seed.")] = None,
     limit: LimitOption = 20,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     as_json: JsonOption = False,

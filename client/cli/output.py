@@ -92,7 +92,7 @@ def pairs(rows: Sequence[tuple[str, Cell]]) -> None:
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         shown = value if isinstance(value, Text) else Text(value)
-        out.print(Text(f"{name:<{width}}  ", style="bold").append_text(shown), soft_wrap=True)
+        out.print(Text.assemble((f"{name:<{width}}  ", "bold"), shown), soft_wrap=True)
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[Text]]) -> list[int]:

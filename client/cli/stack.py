@@ -27,11 +27,15 @@ def register(app: typer.Typer) -> None:
 
 def up(
     data_dir: DataDirOption = DATA_DIR,
-    api_port: Annotated[int | None, typer.Option("--api-port", help="First port to try, 8000 by default.")] = None,
-    dashboard_port: Annotated[
-        int | None, typer.Option("--dashboard-port", help="First port to try, 8501 by default.")
+    api_port: Annotated[
+        int | None, typer.Option("--api-port", metavar="N", help="First port to try, 8000 by default.")
     ] = None,
-    workers: Annotated[str | None, typer.Option("--workers", metavar="auto|N", help="How many.")] = None,
+    dashboard_port: Annotated[
+        int | None, typer.Option("--dashboard-port", metavar="N", help="First port to try, 8501 by default.")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option("--workers", metavar="auto|N", help="How many; one per device by default.")
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave it running and come back.")] = False,
     no_dashboard: Annotated[bool, typer.Option("--no-dashboard", help="Without the dashboard.")] = False,
 ) -> NoReturn:

@@ -36,7 +36,7 @@ def submit(
     recipe: RecipeOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="training.seed.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="training.seed.")] = None,
     name: NameOption = None,
     priority: PriorityOption = None,
     watch: WatchOption = False,

@@ -10,7 +10,7 @@ from rich.table import Column
 from client.api import RotBench
 from client.cli.formats import duration, number, percent, plural
 from client.cli.output import err, note
-from client.errors import APIUnreachable
+from client.errors import APIUnreachable, RotBenchError
 from client.results import Run, Sweep
 
 T = TypeVar("T")
@@ -18,6 +18,9 @@ PATIENCE_S = 60.0
 """How long an API may be away, such as in a restart, before watching gives up."""
 LINE_EVERY_S = 10.0
 SHOWN_RUNS = 8
+STATUS_ORDER = ("succeeded", "diverged", "failed", "cancelled", "cancelling", "running", "paused", "queued")
+UNATTENDED_S = 15.0
+"""After so long without a running run, it is worth looking whether a worker is there at all."""
 
 
 def watch_run(client: RotBench, run_id: str, *, poll_s: float = 0.5) -> Run:
@@ -27,9 +30,11 @@ def watch_run(client: RotBench, run_id: str, *, poll_s: float = 0.5) -> Run:
         The run as it ended.
     """
     run = client.run(run_id)
+    attendance = _Attendance(client)
     with _Screen() as screen:
         screen.show_run(run)
         while run.active:
+            attendance.look(waiting=run.status == "queued")
             time.sleep(poll_s)
             run = patiently(lambda: client.run(run_id))
             screen.show_run(run)
@@ -44,6 +49,7 @@ def watch_sweep(client: RotBench, sweep_id: str, *, poll_s: float = 0.5) -> Swee
     """
     sweep = client.get_sweep(sweep_id)
     pace = Pace()
+    attendance = _Attendance(client)
     with _Screen() as screen:
         while True:
             running = patiently(lambda: _running(client, sweep_id)) if sweep.active else ()
@@ -51,22 +57,24 @@ def watch_sweep(client: RotBench, sweep_id: str, *, poll_s: float = 0.5) -> Swee
             screen.show_sweep(sweep, running, left_s)
             if not sweep.active:
                 return sweep
+            attendance.look(waiting=not running and "queued" in sweep.counts)
             time.sleep(poll_s)
             sweep = patiently(lambda: client.get_sweep(sweep_id))
 
 
 def patiently(ask: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
-    """Ask again and again while the API is away.
+    """Ask again and again while the API, or its database, is away.
 
     Raises:
-        APIUnreachable: It stayed away for too long.
+        RotBenchError: It stayed away for too long, or refuses.
     """
     until = time.monotonic() + patience_s
     while True:
         try:
             return ask()
-        except APIUnreachable:
-            if time.monotonic() >= until:
+        except RotBenchError as error:
+            away = isinstance(error, APIUnreachable) or (error.status or 0) >= 500
+            if not away or time.monotonic() >= until:
                 raise
             time.sleep(1.0)
 
@@ -105,7 +113,9 @@ def run_words(run: Run) -> str:
 
 def sweep_words(sweep: Sweep) -> str:
     """Where a sweep stands: runs by status."""
-    return ", ".join(f"{count:,} {status}" for status, count in sweep.counts.items() if count)
+    known = [status for status in STATUS_ORDER if status in sweep.counts]
+    others = [status for status in sweep.counts if status not in STATUS_ORDER]
+    return ", ".join(f"{sweep.counts[status]:,} {status}" for status in (*known, *others))
 
 
 def outcome(run: Run) -> str:
@@ -115,6 +125,25 @@ def outcome(run: Run) -> str:
         return f"{run.status} at step {run.divergence.step:,}, first {where} ({run.divergence.kind})"
     why = ": ".join(part for part in (run.failure_class, run.reason) if part)
     return f"{run.status} ({why})" if why else run.status
+
+
+class _Attendance:
+    """Says so, once, when runs wait and no worker is there to take them."""
+
+    def __init__(self, client: RotBench) -> None:
+        self._client = client
+        self._since: float | None = None
+        self._told = False
+
+    def look(self, *, waiting: bool) -> None:
+        now = time.monotonic()
+        self._since = (self._since or now) if waiting else None
+        if self._since is None or self._told or now - self._since < UNATTENDED_S:
+            return
+        self._since = now
+        if all(worker.state == "unknown" for worker in patiently(self._client.workers)):
+            self._told = True
+            note("No worker reports, so nothing can begin. `rotbench workers` lists them, `rotbench doctor` checks.")
 
 
 class _Screen:
@@ -158,7 +187,8 @@ class _Screen:
         words = sweep_words(sweep)
         if not self._bars:
             done = f"{sweep.done:,} of {plural(sweep.total, 'run')} done"
-            self._tell(sweep.counts, f"{done} ({words})", left_s)
+            present = f"; {run_label(running[0])}: {run_words(running[0])}" if running else ""
+            self._tell(sweep.counts, f"{done} ({words}{present})", left_s)
             return
         work = sweep.done + sum(run.progress for run in running)
         self._draw(sweep.id, f"{sweep.done:,} of {plural(sweep.total, 'run')}", words, work, sweep.total, left_s)

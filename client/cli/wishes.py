@@ -25,7 +25,7 @@ GridOption = Annotated[
     list[str] | None,
     typer.Option("--grid", metavar="FIELD=[..]", help="Values for one field, such as model.n_layers=[1,2,4]."),
 ]
-NameOption = Annotated[str | None, typer.Option("--name", help="A name for people.")]
+NameOption = Annotated[str | None, typer.Option("--name", metavar="TEXT", help="A name for people.")]
 PriorityOption = Annotated[
     str | None, typer.Option("--priority", metavar="low|normal|high", help="Place in the queue.")
 ]

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from plotly.subplots import make_subplots
 
 from client import HiddenNormGroup
-from dashboard.figures.frame import SMALL, dress, panel_title
+from dashboard.figures.axes import step_axis
+from dashboard.figures.canvas import SMALL, Canvas
 from dashboard.palette import QUIET, VOID, Mode, cell_colour, cell_glyph, cell_title, diverging_scale, in_order
 from dashboard.words import DOT, TIMES
 
 LEAST = math.log(1.1)
 """The colours span at least a factor of 1.1 each way, so that noise does not look like drama."""
-LAYER_HEIGHT, GAP, TOP, BOTTOM = 30, 64, 34, 48
+LAYER_HEIGHT, LEAST_LAYERS = 30, 3
+"""A map is at least as high as so many layers, so that a single layer is no thread."""
 
 
 @dataclass(frozen=True)
@@ -61,30 +62,26 @@ def heat_figure(groups: Sequence[HiddenNormGroup], mode: Mode, *, columns: int) 
     depths = sorted({one.depth for one in maps})
     width = len(cells) if 1 < len(cells) <= columns else 1
     places = [
-        (depths.index(one.depth) + 1, cells.index(one.cell) + 1) if width > 1 else (index + 1, 1)
-        for index, one in enumerate(maps)
+        (depths.index(one.depth), cells.index(one.cell)) if width > 1 else (index, 0) for index, one in enumerate(maps)
     ]
-    rows = max((row for row, _ in places), default=1)
-    heights = [1] * rows
+    heights = [LEAST_LAYERS] * max((row + 1 for row, _ in places), default=1)
     for one, (row, _) in zip(maps, places, strict=True):
-        heights[row - 1] = max(heights[row - 1], one.layers)
-    plot = LAYER_HEIGHT * sum(heights) + GAP * (rows - 1)
-    figure = make_subplots(
-        rows=rows,
-        cols=max(1, width),
-        row_heights=heights,
-        horizontal_spacing=0.035 if width > 1 else 0,
-        vertical_spacing=GAP / plot if rows > 1 else 0,
+        heights[row] = max(heights[row], one.layers)
+    beside = columns > 1
+    canvas = Canvas(
+        mode,
+        [LAYER_HEIGHT * height for height in heights],
+        width,
+        gap_x=0.035,
+        gap_y=66,
+        bottom=50 if beside else 110,
+        unified=False,
     )
     for one, place in zip(maps, places, strict=True):
-        _draw(figure, one, place, mode, several=len(depths) > 1)
-    beside = columns > 1
-    dress(figure, mode, height=plot + TOP + BOTTOM + (0 if beside else 60), unified=False, top=TOP)
-    figure.update_yaxes(showgrid=False, ticks="", showline=False)
-    figure.update_xaxes(showgrid=False, nticks=5, tickformat=",~d", showline=False)
+        _draw(canvas, one, place, several=len(depths) > 1)
     finite = [float(np.nanmax(np.abs(one.growth))) for one in maps if np.isfinite(one.growth).any()]
     axis = _colour_axis(max([LEAST, *finite]), mode, beside=beside)
-    return figure.update_layout(coloraxis=axis, plot_bgcolor=VOID[mode])
+    return canvas.figure(coloraxis=axis, plot_bgcolor=VOID[mode])
 
 
 def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
@@ -99,33 +96,36 @@ def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
     return HeatMap(found[0].cell, found[0].depth, np.array(steps, dtype=np.int32), growth)
 
 
-def _draw(figure: go.Figure, one: HeatMap, place: tuple[int, int], mode: Mode, *, several: bool) -> None:
-    row, column = place
+def _draw(canvas: Canvas, one: HeatMap, place: tuple[int, int], *, several: bool) -> None:
     name = cell_title(one.cell) + (f" {DOT} depth {one.depth}" if several else "")
-    figure.add_trace(
-        go.Heatmap(
-            x=one.steps,
-            y=list(range(one.layers)),
-            z=one.growth.astype(np.float32),
-            customdata=np.exp(one.growth).astype(np.float32),
-            coloraxis="coloraxis",
-            ygap=1,
-            hoverongaps=False,
-            hovertemplate=f"{name}<br>layer %{{y}}, step %{{x:,}}: <b>{TIMES}%{{customdata:.3g}}</b><extra></extra>",
-        ),
-        row=row,
-        col=column,
+    mark = f"<span style='color:{cell_colour(one.cell, canvas.mode)}'>{cell_glyph(one.cell)}</span>"
+    bare = {"showgrid": False, "showline": False}
+    panel = canvas.panel(
+        *place,
+        title=f"{mark} {name}",
+        x=step_axis(*one.edges) | bare | {"title_text": "training step"},
+        y=bare
+        | {
+            "range": [one.layers - 0.5, -0.5],
+            "tickmode": "linear",
+            "dtick": 1 if one.layers <= 8 else 4,
+            "ticks": "",
+            "title_text": "" if place[1] else "layer",
+        },
     )
-    mark = f"<span style='color:{cell_colour(one.cell, mode)}'>{cell_glyph(one.cell)}</span>"
-    panel_title(figure, f"{mark} {name}", row, column, mode)
-    figure.update_xaxes(range=one.edges, title_text="training step", row=row, col=column)
-    figure.update_yaxes(
-        range=[one.layers - 0.5, -0.5],
-        tickmode="linear",
-        dtick=1 if one.layers <= 8 else 4,
-        title_text="layer" if column == 1 else "",
-        row=row,
-        col=column,
+    canvas.add(
+        panel,
+        {
+            "type": "heatmap",
+            "x": one.steps,
+            "y": list(range(one.layers)),
+            "z": one.growth.astype(np.float32),
+            "customdata": np.exp(one.growth).astype(np.float32),
+            "coloraxis": "coloraxis",
+            "ygap": 1,
+            "hoverongaps": False,
+            "hovertemplate": f"{name}<br>layer %{{y}}, step %{{x:,}}: <b>{TIMES}%{{customdata:.3g}}</b><extra></extra>",
+        },
     )
 
 

@@ -3,16 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from client import Divergence, HiddenNormComparison, HiddenNormGroup, SingleRun
-from dashboard.figures.frame import dress, log_axis, panel_title, small
-from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, in_order, transparent
+from dashboard.figures.axes import log_axis, small, step_axis, whole
+from dashboard.figures.canvas import Canvas, Trace
+from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, depth_dash, in_order, transparent
 from dashboard.words import DOT, Statistic, number
 
-ROW_HEIGHT, GAP = 190, 62
+ROW_HEIGHT = 190
 TOLERANCE = 1.1
 """The claim's measure: a norm within 10 % of its start is nearly constant."""
 Panel = tuple[int, int]
@@ -41,49 +40,49 @@ def norms_figure(
     Returns:
         A figure whose panels share one logarithmic axis; values that are not finite are gaps with a mark on the floor.
     """
-    panels = sorted({(group.depth, group.layer) for group in comparison.groups})
-    places, rows, width = _places(panels, columns)
-    plot = ROW_HEIGHT * rows + GAP * (rows - 1)
-    figure = make_subplots(
-        rows=rows,
-        cols=width,
-        horizontal_spacing=min(0.03, 0.3 / width),
-        vertical_spacing=GAP / plot if rows > 1 else 0,
-        specs=[
-            [{} if (row, column) in places.values() else None for column in range(1, width + 1)]
-            for row in range(1, rows + 1)
-        ],
-    )
+    by_panel: dict[Panel, list[HiddenNormGroup]] = {}
+    for group in sorted(comparison.groups, key=lambda g: (g.depth, g.layer)):
+        by_panel.setdefault((group.depth, group.layer), []).append(group)
+    places, rows, width = _places(list(by_panel), columns)
     low, high = bounds(comparison.groups, statistic)
     last = max((group.steps[-1] for group in comparison.groups if group.steps), default=1)
-    named: set[str] = set()
-    several = len({depth for depth, _ in panels}) > 1
-    for panel, (row, column) in places.items():
-        groups = [group for group in comparison.groups if (group.depth, group.layer) == panel]
-        traces = _reference(statistic, last, mode)
-        for cell in in_order({group.cell for group in groups}):
-            group = next(group for group in groups if group.cell == cell)
-            traces += _traces(group, mode, low, high, single_seeds, divergences or {})
-        for trace in traces:
-            trace.showlegend = bool(trace.showlegend is not False and trace.legendgroup not in named)
-            if trace.showlegend:
-                named.add(trace.legendgroup)
-            figure.add_trace(trace, row=row, col=column)
-        title = f"depth {panel[0]} {DOT} layer {panel[1]}" if several else f"layer {panel[1]}"
-        panel_title(figure, title, row, column, mode)
-    top = 62 if columns > 1 else 36 + 21 * math.ceil(len(named) / 2)
-    dress(figure, mode, height=plot + top + 56, unified=not single_seeds, top=top)
+    depths = sorted({depth for depth, _ in by_panel})
+    drawn = {
+        panel: _reference(statistic, last, mode)
+        + [
+            trace
+            for cell in in_order({group.cell for group in groups})
+            for group in groups
+            if group.cell == cell
+            for trace in _traces(
+                group, mode, depth_dash(panel[0], depths), (low, high), single_seeds, divergences or {}
+            )
+        ]
+        for panel, groups in by_panel.items()
+    }
+    names = {trace["legendgroup"] for traces in drawn.values() for trace in traces if trace.get("showlegend", True)}
+    top = 62 if columns > 1 else 36 + 21 * math.ceil((len(names) + 1) / 2)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, top=top, bottom=56, unified=not single_seeds)
     edge = 0.012 * last
-    figure.update_xaxes(
-        range=[-edge, last + edge], unifiedhovertitle={"text": "<b>step %{x:,}</b>"}, nticks=5, tickformat=",~d"
-    )
-    figure.update_yaxes(**log_axis(low, high))
-    for row, column in places.values():
-        below = any(place[1] == column and place[0] > row for place in places.values())
-        figure.update_xaxes(showticklabels=not below, title_text="" if below else "training step", row=row, col=column)
-        first = column == 1
-        figure.update_yaxes(showticklabels=first, title_text=statistic.axis if first else "", row=row, col=column)
-    return figure
+    named: set[str] = set()
+    for panel, traces in drawn.items():
+        row, column = places[panel]
+        below = any(other[1] == column and other[0] > row for other in places.values())
+        at = canvas.panel(
+            row,
+            column,
+            title=f"depth {panel[0]} {DOT} layer {panel[1]}" if len(depths) > 1 else f"layer {panel[1]}",
+            x=step_axis(-edge, last + edge)
+            | {"showticklabels": not below, "title_text": "" if below else "training step"},
+            y=log_axis(low, high) | {"showticklabels": column == 0, "title_text": "" if column else statistic.axis},
+        )
+        for trace in traces:
+            shown = trace.get("showlegend", True) and trace["legendgroup"] not in named
+            named |= {trace["legendgroup"]} if shown else set()
+            canvas.add(at, trace | {"showlegend": shown})
+        for group in by_panel[panel]:
+            _mark(canvas, at, group, named)
+    return canvas.figure()
 
 
 def bounds(groups: Sequence[HiddenNormGroup], statistic: Statistic) -> tuple[float, float]:
@@ -106,82 +105,82 @@ def _places(panels: Sequence[Panel], columns: int) -> tuple[dict[Panel, tuple[in
     depths = sorted({depth for depth, _ in panels})
     widest = max((layer for _, layer in panels), default=0) + 1
     if len(depths) > 1 and widest <= columns:
-        return {panel: (depths.index(panel[0]) + 1, panel[1] + 1) for panel in panels}, len(depths), widest
+        return {panel: (depths.index(panel[0]), panel[1]) for panel in panels}, len(depths), widest
     width = max(1, min(columns, len(panels)))
-    places = {panel: (index // width + 1, index % width + 1) for index, panel in enumerate(panels)}
+    places = {panel: divmod(index, width) for index, panel in enumerate(panels)}
     return places, max(1, math.ceil(len(panels) / width)), width
 
 
-def _reference(statistic: Statistic, last: int, mode: Mode) -> list[go.Scatter]:
+def _reference(statistic: Statistic, last: int, mode: Mode) -> list[Trace]:
     """The line at 1 where 1 has a meaning, and for the relative norm the band that counts as nearly constant."""
     if not statistic.reference:
         return []
-    line = go.Scatter(
-        x=[0, last],
-        y=[1, 1],
-        mode="lines",
-        name=statistic.reference,
-        legendgroup="reference",
-        legendrank=2000,
-        line={"color": QUIET[mode], "width": 1.2, "dash": "dash"},
-        hoverinfo="skip",
-    )
+    line = {
+        "x": [0, last],
+        "y": [1, 1],
+        "mode": "lines",
+        "name": statistic.reference,
+        "legendgroup": "reference",
+        "legendrank": 2000,
+        "line": {"color": QUIET[mode], "width": 1.2, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
     if statistic.name != "relative":
         return [line]
-    band = go.Scatter(
-        x=[0, last, last, 0],
-        y=[1 / TOLERANCE, 1 / TOLERANCE, TOLERANCE, TOLERANCE],
-        mode="lines",
-        fill="toself",
-        fillcolor=transparent(QUIET[mode], 0.14),
-        line={"width": 0},
-        name="within 10 %",
-        legendgroup="tolerance",
-        legendrank=2001,
-        hoverinfo="skip",
-    )
+    band = {
+        "x": [0, last, last, 0],
+        "y": [1 / TOLERANCE, 1 / TOLERANCE, TOLERANCE, TOLERANCE],
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": transparent(QUIET[mode], 0.14),
+        "line": {"width": 0},
+        "name": "within 10 %",
+        "legendgroup": "tolerance",
+        "legendrank": 2001,
+        "hoverinfo": "skip",
+    }
     return [band, line]
 
 
 def _traces(
     group: HiddenNormGroup,
     mode: Mode,
-    low: float,
-    high: float,
+    dash: str,
+    edges: tuple[float, float],
     single_seeds: bool,
     divergences: Mapping[str, Divergence | None],
-) -> list[go.Scatter]:
+) -> list[Trace]:
     colour = cell_colour(group.cell, mode)
-    traces = [_band(group, colour, low, high)]
+    traces = _band(group, colour, *edges)
     for run in group.single:
         if single_seeds or run.status == "diverged":
             traces.append(_seed(run, group, colour))
         if run.status == "diverged":
             traces.append(_end(run, group, colour, divergences.get(run.run_id)))
-    return [*traces, _mean(group, colour), _gaps(group, colour, low)]
+    return [*traces, _mean(group, colour, dash)]
 
 
-def _mean(group: HiddenNormGroup, colour: str) -> go.Scatter:
+def _mean(group: HiddenNormGroup, colour: str, dash: str) -> Trace:
     said = [
         f"n = {n}" + (f" {DOT} 95% {number(a)} to {number(b)}" if a is not None and b is not None else "")
         for n, a, b in zip(group.n, group.low, group.high, strict=True)
     ]
     title = cell_title(group.cell)
-    return go.Scatter(
-        x=np.array(group.steps, dtype=np.int32),
-        y=small(group.mean),
-        text=said,
-        mode="lines+markers" if len(group.steps) > 1 else "markers",
-        name=title,
-        legendgroup=group.cell,
-        connectgaps=False,
-        line={"color": colour, "width": 2.2},
-        marker={"symbol": cell_symbol(group.cell), "size": 6, "maxdisplayed": 10},
-        hovertemplate=f"{title}: <b>%{{y:.4g}}</b> {DOT} %{{text}}<extra></extra>",
-    )
+    return {
+        "x": whole(group.steps),
+        "y": small(group.mean),
+        "text": said,
+        "mode": "lines+markers",
+        "name": title,
+        "legendgroup": group.cell,
+        "connectgaps": False,
+        "line": {"color": colour, "width": 2.2, "dash": dash},
+        "marker": {"symbol": cell_symbol(group.cell), "size": 6, "maxdisplayed": 10},
+        "hovertemplate": f"{title}: <b>%{{y:.4g}}</b> {DOT} %{{text}}<extra></extra>",
+    }
 
 
-def _band(group: HiddenNormGroup, colour: str, low: float, high: float) -> go.Scatter:
+def _band(group: HiddenNormGroup, colour: str, low: float, high: float) -> list[Trace]:
     """The interval as closed polygons, one per stretch of steps that have it; cut at the panel's edges."""
     x: list[float] = []
     y: list[float] = []
@@ -190,18 +189,19 @@ def _band(group: HiddenNormGroup, colour: str, low: float, high: float) -> go.Sc
         y += [min(high, float(group.high[i] or 0)) for i in stretch]
         y += [max(low, float(group.low[i] or 0)) for i in reversed(stretch)]
         y.append(math.nan)
-    return go.Scatter(
-        x=small(x),
-        y=small(y),
-        mode="lines",
-        fill="toself",
-        fillcolor=transparent(colour, 0.18),
-        line={"width": 0},
-        name=f"{cell_title(group.cell)}, 95% interval",
-        legendgroup=group.cell,
-        showlegend=False,
-        hoverinfo="skip",
-    )
+    band = {
+        "x": small(x),
+        "y": small(y),
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": transparent(colour, 0.18),
+        "line": {"width": 0},
+        "name": f"{cell_title(group.cell)}, 95% interval",
+        "legendgroup": group.cell,
+        "showlegend": False,
+        "hoverinfo": "skip",
+    }
+    return [band] if x else []
 
 
 def _stretches(group: HiddenNormGroup) -> list[list[int]]:
@@ -214,40 +214,37 @@ def _stretches(group: HiddenNormGroup) -> list[list[int]]:
     return [stretch for stretch in stretches if stretch]
 
 
-def _seed(run: SingleRun, group: HiddenNormGroup, colour: str) -> go.Scatter:
+def _seed(run: SingleRun, group: HiddenNormGroup, colour: str) -> Trace:
     diverged = run.status == "diverged"
-    return go.Scatter(
-        x=np.array(run.steps, dtype=np.int32),
-        y=small(run.values),
-        mode="lines",
-        name="one seed",
-        legendgroup=f"{group.cell} seeds",
-        showlegend=False,
-        connectgaps=False,
-        opacity=0.9 if diverged else 0.55,
-        line={"color": colour, "width": 1.2, "dash": "dot" if diverged else "solid"},
-        hovertemplate=f"{cell_title(group.cell)}, seed {run.seed}: %{{y:.4g}} at step %{{x:,}}<extra></extra>",
-        hoverinfo="skip" if diverged else None,
-    )
+    return {
+        "x": whole(run.steps),
+        "y": small(run.values),
+        "mode": "lines",
+        "name": "one seed",
+        "legendgroup": f"{group.cell} seeds",
+        "showlegend": False,
+        "connectgaps": False,
+        "opacity": 0.9 if diverged else 0.55,
+        "line": {"color": colour, "width": 1.2, "dash": "2px,3px" if diverged else "solid"},
+        "hovertemplate": f"{cell_title(group.cell)}, seed {run.seed}: %{{y:.4g}} at step %{{x:,}}<extra></extra>",
+    }
 
 
-def _end(run: SingleRun, group: HiddenNormGroup, colour: str, divergence: Divergence | None) -> go.Scatter:
+def _end(run: SingleRun, group: HiddenNormGroup, colour: str, divergence: Divergence | None) -> Trace:
     """A cross where the seed's curve ends, with the step and place of the first value that was not finite."""
-    finite = [
-        (step, value) for step, value in zip(run.steps, run.values, strict=True) if math.isfinite(value) and value > 0
-    ]
+    finite = [(s, v) for s, v in zip(run.steps, run.values, strict=True) if math.isfinite(v) and v > 0]
     step, value = finite[-1] if finite else (run.steps[-1] if run.steps else 0, math.nan)
     where = "" if divergence is None else _where(divergence)
-    return go.Scatter(
-        x=[step],
-        y=small([value]),
-        mode="markers",
-        name="diverged",
-        legendgroup="diverged",
-        legendrank=1500,
-        marker={"symbol": "x", "size": 9, "color": colour, "line": {"width": 0}},
-        hovertemplate=f"{cell_title(group.cell)}, seed {run.seed}: <b>diverged</b>{where}<extra></extra>",
-    )
+    return {
+        "x": [step],
+        "y": small([value]),
+        "mode": "markers",
+        "name": "diverged",
+        "legendgroup": "diverged",
+        "legendrank": 1500,
+        "marker": {"symbol": "x", "size": 9, "color": colour, "line": {"width": 0}},
+        "hovertemplate": f"{cell_title(group.cell)}, seed {run.seed}: <b>diverged</b>{where}<extra></extra>",
+    }
 
 
 def _where(divergence: Divergence) -> str:
@@ -255,19 +252,19 @@ def _where(divergence: Divergence) -> str:
     return f" at step {divergence.step:,} ({divergence.kind}, {place})"
 
 
-def _gaps(group: HiddenNormGroup, colour: str, floor: float) -> go.Scatter:
-    """A mark on the floor at each step where seeds were left out because their value is not finite."""
+def _mark(canvas: Canvas, panel: str, group: HiddenNormGroup, named: set[str]) -> None:
+    """Mark the steps where seeds were left out because their value is not finite."""
     at = [index for index, count in enumerate(group.non_finite) if count]
-    return go.Scatter(
-        x=[group.steps[index] for index in at],
-        y=small([floor * 1.0001] * len(at)),
-        text=[f"{group.non_finite[index]} of {group.non_finite[index] + group.n[index]}" for index in at],
-        mode="markers",
-        name="not finite, left out",
+    lost = [f"{group.non_finite[index]} of {group.non_finite[index] + group.n[index]} seeds" for index in at]
+    canvas.mark_gaps(
+        panel,
+        [group.steps[index] for index in at],
+        [f"{cell_title(group.cell)}: {count} not finite, left out" for count in lost],
+        "not finite, left out",
+        cell_colour(group.cell, canvas.mode),
         legendgroup="gaps",
         legendrank=1600,
-        showlegend=bool(at),
-        cliponaxis=False,
-        marker={"symbol": "triangle-up-open", "size": 8, "color": colour, "line": {"width": 1.5}},
-        hovertemplate=f"{cell_title(group.cell)}: %{{text}} seeds not finite, left out of the mean<extra></extra>",
+        showlegend="gaps" not in named,
     )
+    if at:
+        named.add("gaps")

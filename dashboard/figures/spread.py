@@ -3,16 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from client import Measure, StabilityRow
-from dashboard.figures.frame import dress, log_axis, panel_title
-from dashboard.palette import Mode, cell_colour, cell_symbol, cell_title, in_order
+from dashboard.figures.axes import Axis, log_axis
+from dashboard.figures.canvas import Canvas, Trace
+from dashboard.palette import AXIS, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.words import DOT, TIMES, interval, number, ratio
 
-LINE_HEIGHT, GAP, TOP, BOTTOM = 23, 78, 34, 52
+LINE_HEIGHT = 23
 LARGEST_LOG = 300.0
 
 
@@ -35,45 +36,38 @@ def spread_figure(measures: Sequence[Measure], rows: Sequence[StabilityRow], mod
     ends in an arrow.
     """
     cells = in_order({row.cell for row in rows})
-    depths = sorted({row.depth for row in rows})
-    panels = [(m, found) for m in measures if (found := points(m, rows))]
+    pairs = sorted({(row.depth, cells.index(row.cell)) for row in rows})
+    labels = [_label(cells[at], depth) for depth, at in pairs]
+    panels = [(measure, found) for measure in measures if (found := points(measure, rows))]
     width = max(1, min(columns, len(panels)))
     lines = max(1, math.ceil(len(panels) / width))
-    labels = [_label(cell, depth) for depth in depths for cell in cells if any(_is(row, cell, depth) for row in rows)]
-    panel = LINE_HEIGHT * len(labels) + 12
-    plot = panel * lines + GAP * (lines - 1)
-    figure = make_subplots(
-        rows=lines,
-        cols=width,
-        horizontal_spacing=0.03 if width > 1 else 0,
-        vertical_spacing=GAP / plot if lines > 1 else 0,
-    )
+    canvas = Canvas(mode, [LINE_HEIGHT * len(labels) + 12] * lines, width, gap_y=80, bottom=54, unified=False)
+    depths = [depth for depth, _ in pairs]
+    breaks = [len(pairs) - at - 0.5 for at in range(1, len(pairs)) if depths[at] != depths[at - 1]]
     for index, (measure, found) in enumerate(panels):
-        place = (index // width + 1, index % width + 1)
+        row, column = divmod(index, width)
         end = _end(found)
+        panel = canvas.panel(
+            row,
+            column,
+            title=measure.title.lower(),
+            x=_axis(measure, end),
+            y={
+                "type": "category",
+                "categoryorder": "array",
+                "categoryarray": labels[::-1],
+                "range": [-0.7, len(labels) - 0.3],
+                "ticks": "",
+                "showgrid": False,
+                "showticklabels": column == 0,
+            },
+        )
         for cell in cells:
             for trace in _traces([point for point in found if point.cell == cell], end, mode):
-                figure.add_trace(trace, row=place[0], col=place[1])
-        panel_title(figure, measure.title.lower(), *place, mode)
-        axis = log_axis(0.985, end, TIMES) if measure.unit == "ln" else {"range": [-0.02 * end, end], "nticks": 4}
-        figure.update_xaxes(**axis, title_text=_axis_title(measure), row=place[0], col=place[1])
-        figure.update_yaxes(showticklabels=place[1] == 1, row=place[0], col=place[1])
-    dress(figure, mode, height=plot + TOP + BOTTOM, unified=False, top=TOP)
-    for place in ((row, column) for row in range(1, lines + 1) for column in range(1, width + 1)):
-        for at in range(1, len(depths)):
-            below = sum(label.endswith(f" {depth}") for depth in depths[at:] for label in labels)
-            figure.add_hline(
-                y=below - 0.5, line={"color": "rgba(128,136,150,.35)", "width": 1}, row=place[0], col=place[1]
-            )
-    figure.update_yaxes(
-        type="category",
-        categoryorder="array",
-        categoryarray=labels[::-1],
-        range=[-0.7, len(labels) - 0.3],
-        ticks="",
-        showgrid=False,
-    )
-    return figure.update_layout(showlegend=False)
+                canvas.add(panel, trace)
+        for level in breaks:
+            canvas.rule(panel, {"color": AXIS[mode], "width": 1}, y=level)
+    return canvas.figure(showlegend=False)
 
 
 def points(measure: Measure, rows: Sequence[StabilityRow]) -> list[Point]:
@@ -96,14 +90,12 @@ def _label(cell: str, depth: int) -> str:
     return f"{cell_title(cell)} {DOT} depth {depth}"
 
 
-def _is(row: StabilityRow, cell: str, depth: int) -> bool:
-    return row.cell == cell and row.depth == depth
-
-
-def _axis_title(measure: Measure) -> str:
+def _axis(measure: Measure, end: float) -> Axis:
     if measure.unit != "ln":
-        return measure.unit
-    return "factor of one standard deviation" if measure.name == "spread_over_seeds" else "largest / smallest norm"
+        return {"range": [-0.02 * end, end], "nticks": 4, "tickformat": ",~d", "title_text": measure.unit}
+    deviation = measure.name == "spread_over_seeds"
+    title = "factor of one standard deviation" if deviation else "largest / smallest norm"
+    return log_axis(0.985, end, TIMES) | {"title_text": title}
 
 
 def _end(found: Sequence[Point]) -> float:
@@ -113,7 +105,7 @@ def _end(found: Sequence[Point]) -> float:
     return max(1.05, min(widest, most * 2.5) * 1.06)
 
 
-def _traces(found: Sequence[Point], end: float, mode: Mode) -> list[go.Scatter]:
+def _traces(found: Sequence[Point], end: float, mode: Mode) -> list[Trace]:
     if not found:
         return []
     colour = cell_colour(found[0].cell, mode)
@@ -123,29 +115,24 @@ def _traces(found: Sequence[Point], end: float, mode: Mode) -> list[go.Scatter]:
         if point.low is not None and point.high is not None:
             x += [point.low, min(point.high, end), None]
             y += [point.label, point.label, None]
+    bars = {"x": x, "y": y, "mode": "lines", "line": {"color": colour, "width": 2}, "hoverinfo": "skip"}
     cut = [point for point in found if point.high is not None and point.high > end]
-    return [
-        go.Scatter(x=x, y=y, mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip"),
-        go.Scatter(
-            x=[end] * len(cut),
-            y=[point.label for point in cut],
-            text=[point.said for point in cut],
-            mode="markers",
-            marker={"symbol": "triangle-right", "size": 9, "color": colour},
-            hovertemplate="%{y}: %{text}<extra></extra>",
-            cliponaxis=False,
-        ),
-        go.Scatter(
-            x=[point.value for point in found],
-            y=[point.label for point in found],
-            text=[point.said for point in found],
-            mode="markers",
-            name=cell_title(found[0].cell),
-            marker={"symbol": cell_symbol(found[0].cell), "size": 9, "color": colour},
-            hovertemplate="%{y}: %{text}<extra></extra>",
-            cliponaxis=False,
-        ),
-    ]
+    arrows = _markers(cut, [end] * len(cut), {"symbol": "triangle-right", "size": 9, "color": colour})
+    symbol = cell_symbol(found[0].cell)
+    estimates = _markers(found, [point.value for point in found], {"symbol": symbol, "size": 9, "color": colour})
+    return [bars, *([arrows] if cut else []), estimates | {"name": cell_title(found[0].cell)}]
+
+
+def _markers(found: Sequence[Point], x: list[float], marker: dict[str, Any]) -> Trace:
+    return {
+        "x": x,
+        "y": [point.label for point in found],
+        "text": [point.said for point in found],
+        "mode": "markers",
+        "marker": marker,
+        "hovertemplate": "%{y}: %{text}<extra></extra>",
+        "cliponaxis": False,
+    }
 
 
 def _said(row: StabilityRow, factor: bool) -> str:

@@ -8,8 +8,9 @@ import streamlit as st
 from client import Attempt, HiddenNormTrace, LogLine, MetricSeries, RotBench, Run
 from dashboard import choices, deeds, live, shell
 from dashboard.connection import Answer, line
-from dashboard.figures.curves import CURVES, layers_figure, metric_figure
-from dashboard.figures.frame import MODEBAR
+from dashboard.figures.canvas import MODEBAR
+from dashboard.figures.curves import CURVES, metric_figure
+from dashboard.figures.layers import layers_figure
 from dashboard.palette import cell_title, status_look
 from dashboard.sheets import attempts_sheet, config_sheets, title, why
 from dashboard.views.runs import MOVING
@@ -209,7 +210,7 @@ def _log(run: Run) -> None:
         return
     zone = shell.zone()
     text = "\n".join(f"{clock(one.at, zone)}  {one.level.upper():<7}  {one.message}" for one in lines)
-    with st.container(height=380, autoscroll=True):
+    with st.container(height=380, border=False, autoscroll=True):
         st.code(text, language=None, wrap_lines=True)
     st.caption(f"The last {len(lines):,} lines, newest at the bottom.")
 

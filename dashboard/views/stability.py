@@ -7,7 +7,7 @@ import streamlit as st
 from client import Divergence, HiddenNormComparison, HiddenNormGroup, Run, Stability, Sweep
 from dashboard import choices, live, shell, viewport
 from dashboard.connection import Answer, line
-from dashboard.figures.frame import MODEBAR
+from dashboard.figures.canvas import MODEBAR
 from dashboard.figures.heat import heat_figure
 from dashboard.figures.norms import norms_figure
 from dashboard.figures.spread import spread_figure
@@ -189,12 +189,19 @@ def _draw(chosen: Chosen) -> None:
     )
     if numbers.value is not None:
         _claim(numbers.value)
-    warnings = dict.fromkeys([*compared.value.warnings, *(numbers.value.warnings if numbers.value else ())])
-    for warning in warnings:
-        st.warning(plain(warning), icon=":material/warning:")
+    _warn([*compared.value.warnings, *(numbers.value.warnings if numbers.value else ())])
     _figures(chosen, groups)
     if numbers.value is not None and numbers.value.rows:
         _numbers(numbers.value)
+
+
+def _warn(warnings: list[str], most: int = 5) -> None:
+    """What the API has to say about the comparison, in one box."""
+    said = [plain(warning) for warning in dict.fromkeys(warnings)]
+    if said:
+        more = [f"and {len(said) - most} more"] if len(said) > most else []
+        lines = [*said[:most], *more]
+        st.warning("\n".join(f"- {one}" for one in lines) if len(lines) > 1 else said[0], icon=":material/warning:")
 
 
 def _progress(sweep: Sweep) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,15 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from deploy.local.binaries import ServerUnavailable
-
 PR_SET_PDEATHSIG = 1
-# What lets an unprivileged server pass folders that only root may enter; the weaker one first.
-TRAVERSE_CAPABILITIES = (("dac_read_search", 2), ("dac_override", 1))
-
-
-class CantDropRoot(ServerUnavailable):
-    """A server that refuses to run as root can't be given another user on this machine."""
 
 
 def spawn(
@@ -55,35 +46,6 @@ def spawn(
             start_new_session=True,
             preexec_fn=_die_with_parent(death_signal),
         )
-
-
-def unprivileged(command: Sequence[str | Path], account: str, death_signal: signal.Signals) -> list[str]:
-    """The command, run by root as another account that may pass the folders that root's files lie in.
-
-    Raises:
-        CantDropRoot: When `setpriv` is missing, or this root lacks the capability.
-    """
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        raise CantDropRoot("Postgres refuses to run as root, and there is no `setpriv` (util-linux); use another user")
-    held = _permitted_capabilities()
-    for name, bit in TRAVERSE_CAPABILITIES:
-        if held >> bit & 1:
-            capability = f"+{name}"
-            break
-    else:
-        raise CantDropRoot("Postgres refuses to run as root, and this root holds no CAP_DAC_OVERRIDE; use another user")
-    return [
-        setpriv,
-        f"--reuid={account}",
-        f"--regid={_group_of(account)}",
-        "--clear-groups",
-        f"--inh-caps={capability}",
-        f"--ambient-caps={capability}",
-        f"--pdeathsig={death_signal.name}",
-        "--",
-        *(str(part) for part in command),
-    ]
 
 
 def end(*processes: subprocess.Popen[bytes], first: signal.Signals = signal.SIGTERM, grace_s: float) -> None:
@@ -135,16 +97,3 @@ def _die_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
             os._exit(1)
 
     return ask_kernel
-
-
-def _permitted_capabilities() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("CapPrm:"):
-            return int(line.split()[1], 16)
-    return 0
-
-
-def _group_of(account: str) -> int:
-    import pwd  # absent on systems that have no root either
-
-    return pwd.getpwnam(account).pw_gid

@@ -1,160 +1,22 @@
 """How do Postgres and Redis run inside a folder, without an installation, an account or a fixed port?"""
 
-import contextlib
-import fcntl
 import os
-import pwd
-import secrets
 import shutil
 import signal
-import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psutil
 import psycopg
 import redis
 
-from deploy.local import binaries, children, ports
+from deploy.local import binaries, children, ports, rootless
+from deploy.local.server import STOP_WITHIN_S, FolderServer, ServerFailed
 
-READY_WITHIN_S = 60.0
-STOP_WITHIN_S = 30.0
 DATABASE = "rotbench"
 
 
-class ServerFailed(binaries.ServerUnavailable):
-    """A server did not come up; the message holds the end of its log."""
-
-
-class FolderInUse(binaries.ServerUnavailable):
-    """Another process of this machine runs a server on the same folder."""
-
-
-class _Server:
-    """A server process that owns a folder: one at a time, on 127.0.0.1, behind a random password.
-
-    Stopping and starting again keeps port and password, so that its url stays true for as long as the object lives.
-    """
-
-    name: str
-    stop_signal = signal.SIGTERM
-
-    def __init__(self, data_dir: Path | str, *, log: Path | None = None) -> None:
-        self.data_dir = Path(data_dir).absolute()
-        self.log = log or self.data_dir / "log"
-        self.port: int | None = None
-        self.process: subprocess.Popen[bytes] | None = None
-        self._folder_lock: int | None = None
-
-    @property
-    def url(self) -> str:
-        """The address, password included; known once started."""
-        raise NotImplementedError
-
-    @property
-    def running(self) -> bool:
-        """Whether the process that we started is alive."""
-        return self.process is not None and not children.ended(self.process)
-
-    def start(self) -> Self:
-        """Start the server and wait until it answers; nothing happens when it runs already.
-
-        Raises:
-            ServerMissing: When its program isn't on this machine.
-            ServerFailed: When it ends, or doesn't answer in a minute.
-            FolderInUse: When another process holds the folder.
-        """
-        if self.running:
-            return self
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        self._lock_folder()
-        try:
-            self._prepare()
-            for last_try in (False, False, False, True):
-                fresh = self.port is None
-                self.port = self.port or ports.any_free_port()
-                if self._run(last_try or not fresh):
-                    break
-                self.port = None
-            self._after_start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def stop(self) -> None:
-        """End the server in good order, and by force when it doesn't."""
-        if self.process is not None:
-            children.end(self.process, first=self.stop_signal, grace_s=STOP_WITHIN_S)
-            self.process = None
-        if self._folder_lock is not None:
-            os.close(self._folder_lock)
-            self._folder_lock = None
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _command(self) -> Sequence[str | Path]:
-        raise NotImplementedError
-
-    def _prepare(self) -> None:
-        """Bring the folder into a state that the server can start on."""
-
-    def _after_start(self) -> None:
-        """Make what must exist inside the server."""
-
-    def _ping(self) -> None:
-        """Raise unless the server answers."""
-        raise NotImplementedError
-
-    def _run(self, must_work: bool) -> bool:
-        command = self._command()
-        self.process = children.spawn(
-            command, log=self.log, env=os.environ, cwd=self.data_dir, death_signal=self.stop_signal
-        )
-        deadline = time.monotonic() + READY_WITHIN_S
-        while time.monotonic() < deadline:
-            if children.ended(self.process):
-                if must_work or "in use" not in self._end_of_log():
-                    raise ServerFailed(f"{self.name} ended with code {self.process.returncode}:\n{self._end_of_log()}")
-                return False
-            with contextlib.suppress(psycopg.OperationalError, redis.ConnectionError, redis.TimeoutError):
-                self._ping()
-                return True
-            time.sleep(0.03)
-        raise ServerFailed(f"{self.name} did not answer within {READY_WITHIN_S:.0f} s:\n{self._end_of_log()}")
-
-    def _end_of_log(self) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-10:]) if self.log.exists() else "(no log)"
-
-    def _lock_folder(self) -> None:
-        if self._folder_lock is not None:
-            return
-        lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            raise FolderInUse(f"another process runs {self.name} on {self.data_dir}") from None
-        self._folder_lock = lock
-
-    def _password(self) -> str:
-        kept = self.data_dir / "password"
-        if not kept.exists():
-            with os.fdopen(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.write(secrets.token_urlsafe(24))
-        return kept.read_text()
-
-
-class EmbeddedPostgres(_Server):
+class EmbeddedPostgres(FolderServer):
     """Postgres on a folder: initialised at the first start, one database, one owner.
 
     Run by root it becomes another account, as Postgres demands, and no folder's permissions are widened for it.
@@ -191,6 +53,9 @@ class EmbeddedPostgres(_Server):
     def _prepare(self) -> None:
         self._end_leftover()
         self._program = binaries.postgres(self._version_of_data()).path
+        self._account = rootless.account(self.cluster) if os.geteuid() == 0 else None
+        if self._account is not None:
+            self._program = rootless.reachable(self._account, self._program)
         if not (self.cluster / "PG_VERSION").exists():
             self._initialise()
 
@@ -210,8 +75,12 @@ class EmbeddedPostgres(_Server):
             command += ["-c", f"{name}={value}"]
         return self._as_other_than_root(command)
 
-    def _ping(self) -> None:
-        self.connect("postgres").close()
+    def _answers(self) -> bool:
+        try:
+            self.connect("postgres").close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def _after_start(self) -> None:
         with self.connect("postgres") as connection:
@@ -230,9 +99,9 @@ class EmbeddedPostgres(_Server):
         password = self.data_dir / "password.new"
         password.write_text(self._password())
         password.chmod(0o600)
-        if os.geteuid() == 0:
+        if self._account is not None:
             for path in (half_made, password):
-                shutil.chown(path, _account_for_root())
+                shutil.chown(path, self._account)
         command: list[str | Path] = [self._program.parent / "initdb", "-D", half_made, "-U", "rotbench"]
         command += [f"--pwfile={password}", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"]
         made = children.spawn(
@@ -249,9 +118,9 @@ class EmbeddedPostgres(_Server):
         half_made.rename(self.cluster)
 
     def _as_other_than_root(self, command: Sequence[str | Path]) -> Sequence[str | Path]:
-        if os.geteuid() != 0:
+        if self._account is None:
             return command
-        return children.unprivileged(command, _account_for_root(), self.stop_signal)
+        return rootless.as_account(self._account, command, self.stop_signal)
 
     def _end_leftover(self) -> None:
         """End a postmaster of this very folder that outlived its owner, known by its pid file and command line."""
@@ -269,7 +138,7 @@ class EmbeddedPostgres(_Server):
                 leftover.wait(STOP_WITHIN_S)
 
 
-class EmbeddedRedis(_Server):
+class EmbeddedRedis(FolderServer):
     """Redis on a folder, keeping nothing on disk: what it carries can be published again from the database.
 
     Args:
@@ -304,14 +173,9 @@ class EmbeddedRedis(_Server):
         configuration.write_text("\n".join(lines) + "\n")
         return [binaries.redis().path, configuration]
 
-    def _ping(self) -> None:
+    def _answers(self) -> bool:
         with redis.Redis.from_url(self.url, socket_connect_timeout=1, socket_timeout=2) as connection:
-            connection.ping()
-
-
-def _account_for_root() -> str:
-    """The account that Postgres runs under when root starts it: its own where there is one, else nobody."""
-    for name in ("postgres", "nobody"):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name).pw_name
-    raise children.CantDropRoot("Postgres refuses to run as root, and there is no account `postgres` or `nobody`")
+            try:
+                return bool(connection.ping())
+            except (redis.ConnectionError, redis.TimeoutError):
+                return False

@@ -16,9 +16,9 @@ from torch import Tensor
 from rotrnn_core.ops.complex import Complex
 from rotrnn_core.ops.fourier import from_spectrum
 
-Vector = Float[Tensor, "d_model 2*n"]
-States = Float[Tensor, "batch time d_model 2*n"]
-Matrix = Float[Tensor, "d_model 2*n 2*n"]
+Vector = Float[Tensor, "d_model two_n"]
+States = Float[Tensor, "batch time d_model two_n"]
+Matrix = Float[Tensor, "d_model two_n two_n"]
 Kernel = Float[Tensor, "d_model time"]
 
 

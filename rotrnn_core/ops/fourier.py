@@ -10,7 +10,7 @@ from torch.autograd.function import once_differentiable
 from rotrnn_core.notation import Inputs
 
 Kernel = Float[Tensor, "d_model time"]
-Spectrum = Float[Tensor, "d_model time//2+1"]
+Spectrum = Float[Tensor, "d_model frequencies"]
 
 
 def convolve_directly(u: Inputs, kernel: Kernel, *, reverse: bool = False) -> Inputs:
@@ -47,7 +47,7 @@ def from_spectrum(re: Spectrum, im: Spectrum, time: int) -> Kernel:
     """The real sequence of `time` values whose discrete Fourier transform begins with re + i im.
 
     Args:
-        re: Real part at the first time // 2 + 1 frequencies, (d_model, time // 2 + 1).
+        re: Real part at the first time // 2 + 1 frequencies, (d_model, frequencies).
         im: Imaginary part there.
         time: Length of the sequence.
 

@@ -33,14 +33,14 @@ class Eigenbasis:
     """The normal part of HiPPO-LegS, diagonal: eigenvalues -1/2 + i w, ascending in w, and their eigenvectors.
 
     Args:
-        frequency: w, float64, (n,); odd symmetric, so that the upper half holds one of each conjugate pair.
-        V_re: Real part of the eigenvectors, one a column, float64, (n, n).
+        frequency: w, float64, (kept,); all n of them are odd symmetric: the upper half is one of each conjugate pair.
+        V_re: Real part of the eigenvectors, one a column, float64, (n, kept).
         V_im: Imaginary part, likewise. The phase of each column is fixed by V[0] being real and positive.
     """
 
-    frequency: Float[Tensor, " n"]
-    V_re: Float[Tensor, "n n"]
-    V_im: Float[Tensor, "n n"]
+    frequency: Float[Tensor, " kept"]
+    V_re: Float[Tensor, "n kept"]
+    V_im: Float[Tensor, "n kept"]
 
     def upper_half(self) -> "Eigenbasis":
         """One of each conjugate pair, the one with w > 0; n must be even."""

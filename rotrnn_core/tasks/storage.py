@@ -72,7 +72,7 @@ def _write(dataset: Dataset, folder: Path) -> None:
 def _read(folder: Path) -> Dataset:
     try:
         return Dataset(**{split: _read_split(folder, split) for split in SPLITS})
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise DataMissing(f"{folder} is damaged ({error}); delete it to have it made anew") from error
 
 

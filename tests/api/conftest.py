@@ -1,6 +1,7 @@
 """What do the tests of the door share? An app on a real database, and the store's own way of playing the worker."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,16 +9,19 @@ from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from api.app import create_app
 from api.settings import Settings
 from rotrnn_core.records import Divergence, HiddenNorms, Started, Statistic
 from store import ingest, leases, tokens
 from store.status import Status
+from store.tables import Base
 
 TOKEN = "a token for the tests"
 TABLES = ("runs", "sweeps", "sweep_runs", "outbox", "idempotency_keys", "events")
+
+_FILLED = sorted({table.name for table in Base.metadata.sorted_tables} - {"tokens"})
 
 
 @dataclass
@@ -70,6 +74,19 @@ class Door:
                 )
             session.commit()
 
+    @contextmanager
+    def statements(self) -> Iterator[list[str]]:
+        """The statements that the service executes meanwhile."""
+        seen: list[str] = []
+
+        def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+            seen.append(statement)
+
+        engine = self.sessions.kw["bind"]
+        event.listen(engine, "before_cursor_execute", note)
+        yield seen
+        event.remove(engine, "before_cursor_execute", note)
+
     def stored(self) -> dict[str, int]:
         """How many rows each table has that a request could write to."""
         with self.sessions() as session:
@@ -115,10 +132,18 @@ def open_door(make_database: Callable[[], str]) -> Iterator[Callable[[], Door]]:
         http.__exit__(None, None, None)
 
 
-@pytest.fixture
-def fresh(open_door: Callable[[], Door]) -> Door:
-    """The service on a database of this test alone."""
+@pytest.fixture(scope="session")
+def _emptied(open_door: Callable[[], Door]) -> Door:
     return open_door()
+
+
+@pytest.fixture
+def fresh(_emptied: Door) -> Door:
+    """The service on an empty database."""
+    with _emptied.sessions() as session:
+        session.execute(text(f"TRUNCATE {', '.join(_FILLED)} CASCADE"))
+        session.commit()
+    return _emptied
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from scipy import stats
 
 from api.groups import Curve, differing_fields, over_seeds
 from rotrnn_core import stability
+from rotrnn_core.claim import claim
 from store.status import Status
 
 
@@ -177,11 +178,10 @@ def test_the_stability_numbers_are_those_of_the_traces(fresh: Any) -> None:
     assert rows == expected
     paired = [(p["cell"], p["depth"], p["difference"], p["low"], p["high"], p["n"]) for p in answer["paired"]]
     assert paired == [(p.cell, p.depth, *vars(p.difference).values()) for p in report.paired]
-    assert answer["claim"] == json.loads(json.dumps({
-        "rotrnn_constant": vars(report.claim.rotrnn_constant),
-        "lru_not_constant": vars(report.claim.lru_not_constant),
-        "sentence": report.claim.sentence,
-    }))  # fmt: skip
+    said = claim(traces)
+    assert answer["claim"]["sentence"] == said.sentence
+    for half in ("rotrnn_constant", "lru_not_constant"):
+        assert answer["claim"][half] == vars(getattr(said, half))
     assert (answer["claim"]["rotrnn_constant"]["seen"], answer["claim"]["lru_not_constant"]["seen"]) == (True, True)
     assert [(a["cell"], a["depth"], a["n"]) for a in answer["accuracy"]] == [
         ("lru-learned", 1, 3), ("lru-learned", 2, 3), ("rotrnn", 1, 3), ("rotrnn", 2, 3),
@@ -209,16 +209,12 @@ def test_stability_of_nothing_is_an_answer(fresh: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/compare/hidden-norms?runs=true", "/v1/compare/stability"])
 def test_a_comparison_needs_a_fixed_number_of_queries(fresh: Any, path: str) -> None:
-    from sqlalchemy import event
-
-    statements: list[str] = []
-    event.listen(fresh.sessions.kw["bind"], "before_cursor_execute", lambda c, cur, s, *rest: statements.append(s))
     trained(fresh, "lru", 0, {0: [1.0]})
     counts = []
     for seed in (1, 2, 3):
-        statements.clear()
-        assert fresh.http.get(path).status_code == 200
-        counts.append(len(statements))
+        with fresh.statements() as seen:
+            assert fresh.http.get(path).status_code == 200
+        counts.append(len(seen))
         trained(fresh, "rotrnn", seed, {0: [1.0, 1.0]})
     assert len(set(counts)) == 1
     assert counts[0] <= 6

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from rotrnn_core.config import RunConfig
 from store.status import Status
@@ -218,14 +218,10 @@ def test_filters_choose_by_every_field(fresh: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/runs?limit=200", "/v1/sweeps?limit=200"])
 def test_a_list_needs_as_many_queries_for_fifty_as_for_one(fresh: Any, path: str) -> None:
-    statements: list[str] = []
-    engine = fresh.sessions.kw["bind"]
-    event.listen(engine, "before_cursor_execute", lambda c, cur, statement, *rest: statements.append(statement))
-
     def count() -> int:
-        statements.clear()
-        assert fresh.http.get(path).status_code == 200
-        return len(statements)
+        with fresh.statements() as seen:
+            assert fresh.http.get(path).status_code == 200
+        return len(seen)
 
     fresh.http.post("/v1/sweeps", json={"grid": {"training.seed": [0]}})
     one = count()

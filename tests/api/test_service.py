@@ -64,7 +64,8 @@ def test_a_migrated_database_is_ready_and_asks_for_no_token(door: Any) -> None:
         assert door.http.get(path, headers={"Authorization": ""}).status_code == 200
 
 
-def test_requests_and_runs_are_counted(fresh: Any) -> None:
+def test_requests_and_runs_are_counted(open_door: Any) -> None:
+    fresh = open_door()
     run_id = fresh.submit()
     fresh.http.get(f"/v1/runs/{run_id}")
     fresh.http.get("/v1/runs/nonsense")

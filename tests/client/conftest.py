@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from api.app import create_app
 from api.settings import Settings
 from client import RotBench
+from client.cli import output
 from client.cli.app import app as commands
 from rotrnn_core.records import STATISTICS, Checkpoint, Divergence, HiddenNorms, Started
 from store import ingest, leases, tokens, workers
@@ -44,8 +45,9 @@ class Service:
 
     def rotbench(self, *arguments: str, width: int | None = None) -> Result:
         """What the command line says; in a terminal of `width` columns, or piped."""
-        environment = {"ROTBENCH_URL": self.url, "ROTBENCH_TOKEN": TOKEN, "COLUMNS": str(width or 80)}
-        environment |= {"FORCE_COLOR": "1"} if width else {}
+        environment = {"ROTBENCH_URL": self.url, "ROTBENCH_TOKEN": TOKEN}
+        environment |= {"FORCE_COLOR": "1", "TERM": "xterm"} if width else {}
+        output.out.width = output.err.width = width or 80
         return CliRunner(env=environment).invoke(commands, list(arguments))
 
     def train(

@@ -34,7 +34,7 @@ def run_demo(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
         monkeypatch.setattr(stack, "running", lambda _: {"running": True} if runs_already else None)
         monkeypatch.setattr(stack, "start", lambda _: deeds.append("start"))
         monkeypatch.setattr(stack, "stop", lambda _: deeds.append("stop"))
-        return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["demo"]), deeds
+        return CliRunner().invoke(app, ["demo"]), deeds
 
     return run
 

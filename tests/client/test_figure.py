@@ -158,6 +158,16 @@ def test_one_wide_interval_does_not_flatten_what_was_measured() -> None:
     assert high < 5
 
 
+def test_only_an_axis_around_1_reaches_to_1() -> None:
+    large = dataclasses.replace(
+        group("rotrnn", 1, 0), mean=(50.0, 60.0, 70.0), low=(None,) * 3, high=(None,) * 3, single=()
+    )
+    assert log_axis.limits([large], middle=1.0)[0] < 1
+    low, high = log_axis.limits([large])
+    assert 40 < low < 50
+    assert 70 < high < 80
+
+
 def test_the_cells_of_the_comparison_differ_in_colour_and_in_line() -> None:
     styles = [CELL_STYLES[cell] for cell in ("rotrnn", "lru-learned", "lru-tied", "s5", "s4")]
     assert len({style.colour for style in styles}) == len({style.dashes for style in styles}) == len(styles)

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from client.cli import formats, output, watching
 from client.cli.watching import Pace, outcome, patiently, run_words, watch_run, watch_sweep
-from client.errors import APIUnreachable
-from client.results import Divergence, Run, RunPage, Sweep
+from client.errors import APIUnreachable, RotBenchError
+from client.results import Divergence, Run, RunPage, Sweep, Worker
 
 RUN = Run(
     "r1", None, None, "running", None, None, {}, "h", "rotrnn", "t", 2, 7, 0, 1200, 1, "normal",
@@ -36,6 +36,9 @@ class Script:
         return answer
 
     get_sweep = run
+
+    def workers(self) -> tuple[Worker, ...]:
+        return ()
 
     def run_page(self, **_: object) -> RunPage:
         return RunPage(self.running, None)
@@ -96,10 +99,22 @@ def test_a_sweep_has_a_bar_for_all_and_one_for_each_running_run_and_fits(screen:
     assert any("seed 8" in line or width == 40 for line in shown)
 
 
+def test_runs_that_wait_for_a_worker_that_is_not_there_are_told_once(screen: Any, monkeypatch: Any) -> None:
+    stream = screen(None)
+    clock = itertools.count(step=10)
+    monkeypatch.setattr(watching.time, "monotonic", lambda: float(next(clock)))
+    waiting = [dataclasses.replace(RUN, status="queued") for _ in range(9)]
+    watch_run(Script(*waiting, dataclasses.replace(RUN, status="cancelled")), "r1")  # type: ignore[arg-type]
+    assert stream.getvalue().count("No worker reports") == 1
+
+
 def test_an_api_that_is_away_for_a_moment_is_waited_for(screen: Any) -> None:
     screen(None)
     end = dataclasses.replace(RUN, status="succeeded")
-    assert watch_run(Script(RUN, AWAY, AWAY, end), "r1") == end  # type: ignore[arg-type]
+    no_database = RotBenchError("the database is away", status=503)
+    assert watch_run(Script(RUN, AWAY, no_database, end), "r1") == end  # type: ignore[arg-type]
+    with pytest.raises(RotBenchError, match="gone"):
+        watch_run(Script(RUN, RotBenchError("gone", status=404), end), "r1")  # type: ignore[arg-type]
 
 
 def test_an_api_that_stays_away_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

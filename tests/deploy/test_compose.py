@@ -24,9 +24,10 @@ ONE_SHOT = {"migrate"}
 OF_OTHERS = {"postgres", "redis"}
 ANSWERING = {"postgres", "redis", "api", "dashboard"}
 SMALL_RUN = {
-    "task": {"name": "listops-short"},
+    "task": {"name": "listops-short", "train_size": 64, "validation_size": 16, "test_size": 16},
     "model": {"cell": {"name": "rotrnn", "n_heads": 2}, "d_model": 8, "d_state": 8, "n_layers": 1},
-    "training": {"steps": 4, "batch_size": 4},
+    "training": {"steps": 6, "batch_size": 4, "warmup_steps": 1, "log_every": 1},
+    "probe": {"every": 3, "batch_size": 4},
 }
 
 

@@ -1,7 +1,9 @@
 """Do the embedded servers start, answer, keep their data and leave nothing behind?"""
 
 import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -11,7 +13,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from deploy.local import binaries
-from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, FolderInUse
+from deploy.local.server import FolderInUse
+from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis
 
 DEEP = "a folder with spaces, deeper than a socket's name may be long/" * 4
 
@@ -61,6 +64,22 @@ def test_nobody_enters_without_the_password(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path) as broker, pytest.raises(redis.AuthenticationError):
         redis.Redis(port=broker.port or 0, retry=once).ping()
     assert (tmp_path / "password").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders that Postgres' account may not enter")
+def test_root_may_keep_the_programs_in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = binaries.postgres().path
+    package = program.parents[2]
+    for folder in (package / program.parents[1].name, package.with_name(package.name + ".libs")):
+        shutil.copytree(folder, tmp_path / folder.relative_to(package.parent), symlinks=True)
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(binaries, "_postgres_programs", lambda: [tmp_path / program.relative_to(package.parent)])
+    with tempfile.TemporaryDirectory() as public:
+        Path(public).chmod(0o755)
+        monkeypatch.setattr(tempfile, "tempdir", public)
+        with EmbeddedPostgres(tmp_path / "data") as server:
+            server.connect().close()
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_missing_redis_is_answered_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def transition(cell: RotRNN, head: int) -> Tensor:
 
 
 def impulse_energy(cell: DiagonalCell, time: int) -> Tensor:
-    """E h_t^2 of every number of the state under white input, exactly: the sum over all unit impulses, (time, state)."""
+    """E h_t^2 of every number of the state under white input, exactly: a sum over unit impulses, (time, state)."""
     impulses = torch.eye(time * D_MODEL, dtype=torch.float64).view(-1, time, D_MODEL)
     return cell.states(impulses).detach().square().sum(0)
 
@@ -243,7 +243,7 @@ def test_rotrnn_decays_start_within_their_bounds(init: str) -> None:
     decay = torch.exp(-torch.exp(cell.gamma_log)).detach()
     assert 0.5 <= decay.min() < 0.52
     assert 0.985 < decay.max() <= 0.99
-    assert 0 < cell.phases().min()
+    assert cell.phases().min() > 0
     assert 0.99 < cell.phases().max() <= 1.0
     assert ("theta" if init == "ring" else "theta_log") in dict(cell.named_parameters())
 

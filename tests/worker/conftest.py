@@ -70,7 +70,7 @@ def _tiny(steps: int = 60, **training: Any) -> RunConfig:
                 "warmup_steps": 5,
                 "log_every": 1,
                 "evaluate_every": 50,
-                "checkpoint_every": 20,
+                "checkpoint_every": 25,
                 "device": "cpu",
                 **training,
             },
@@ -223,6 +223,14 @@ class Service:
         """Return once the store knows of so many steps."""
         self.until(lambda: self.run(run_id).step >= step, f"step {step} of {run_id}", within_s)
 
+    def hold(self, run_id: UUID, step: int, name: str = "worker") -> psutil.Process:
+        """The trainer, standing still once so many steps are in the store: the run can't end behind a test's back."""
+        self.wait_for_step(run_id, step)
+        trainer = self.trainer(name)
+        trainer.suspend()
+        assert self.run(run_id).status is Status.RUNNING, "the run was over before it could be held"
+        return trainer
+
     def tail(self) -> str:
         return "\n".join(f"--- {path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.folder.glob("*.log")))
 
@@ -257,6 +265,12 @@ class Service:
                 if process.environ().get(MARK) == self.mark and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
         return found
+
+    def only_left(self, *names: str) -> None:
+        """Assert that of all that was started only these are still running."""
+        pids = {self.children[name].pid for name in names}
+        left = [process.cmdline() for process in self.kin() if process.pid not in pids]
+        assert left == []
 
     def end(self) -> None:
         """End what was started, in good order where that works within seconds."""
@@ -300,6 +314,12 @@ def opened(database_url: str, broker_url: str, folder: Path, data_dir: Path) -> 
 def tiny() -> Callable[..., RunConfig]:
     """Makes a training of a few milliseconds a step that says something at every step."""
     return _tiny
+
+
+@pytest.fixture(scope="session")
+def open_service() -> Callable[..., contextlib.AbstractContextManager[Service]]:
+    """Makes a service on servers of the test's own."""
+    return opened
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Does a queued run end as training itself would, whatever is asked of it meanwhile? One worker, real processes."""
 
 import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.slow
 Service = Any
 Trained = Callable[[RunConfig], list[Record]]
 Tiny = Callable[..., RunConfig]
-LONG = 1500
+LONG = 400
 
 
 def test_a_queued_run_ends_with_every_record_that_training_yields(
@@ -52,11 +51,11 @@ def test_the_same_message_again_and_again_does_no_harm(running: Service, trained
 
 def test_cancel_ends_a_run_that_trains_and_one_that_waits(running: Service, tiny: Tiny) -> None:
     trains, waits = running.add(tiny(LONG)), running.add(tiny(LONG))
-    running.wait_for_step(trains, 1)
-    trainer = running.trainer()
+    trainer = running.hold(trains, 1)
     running.ask(runs.request_cancel, waits)
     assert running.run(waits).status is Status.CANCELLED
     running.ask(runs.request_cancel, trains)
+    trainer.resume()
     run = running.wait(trains, Status.CANCELLED, within_s=20)
     assert run.step < LONG
     assert not trainer.is_running()
@@ -66,8 +65,9 @@ def test_cancel_ends_a_run_that_trains_and_one_that_waits(running: Service, tiny
 
 def test_a_paused_run_goes_on_where_it_was(running: Service, trained: Trained, tiny: Tiny) -> None:
     run_id = running.add(tiny(LONG))
-    running.wait_for_step(run_id, 30)
+    trainer = running.hold(run_id, 30)
     running.ask(runs.request_pause, run_id)
+    trainer.resume()
     paused = running.wait(run_id, Status.PAUSED)
     assert 30 <= paused.step < LONG
     assert paused.attempts_charged == 0
@@ -81,19 +81,19 @@ def test_a_paused_run_goes_on_where_it_was(running: Service, trained: Trained, t
 
 def test_a_killed_trainer_is_resumed_from_its_checkpoint(running: Service, trained: Trained, tiny: Tiny) -> None:
     run_id = running.add(tiny(LONG))
-    running.wait_for_step(run_id, 100)
-    running.trainer().kill()
+    running.hold(run_id, 60).kill()
     running.wait(run_id, Status.SUCCEEDED, within_s=180)
     first, second = running.attempts(run_id)
     assert (first.outcome, first.failure_class) == (Outcome.FAILED, FailureClass.WORKER_LOST)
-    assert second.resumed_from_step >= 20
+    assert second.resumed_from_step >= 50
     running.holds_exactly(run_id, trained(tiny(LONG)))
 
 
 def test_a_damaged_checkpoint_is_passed_over_for_the_older_one(running: Service, trained: Trained, tiny: Tiny) -> None:
     run_id = running.add(tiny(LONG))
-    running.wait_for_step(run_id, 100)
+    trainer = running.hold(run_id, 30)
     running.ask(runs.request_pause, run_id)
+    trainer.resume()
     running.wait(run_id, Status.PAUSED)
     newest, older = running.checkpoints(run_id)[:2]
     path = running.folder / "artifacts" / newest.path
@@ -121,13 +121,14 @@ def test_what_cannot_be_trained_fails_with_its_class_and_a_message(running: Serv
 
 def test_a_high_priority_is_served_before_a_low_one(running: Service, tiny: Tiny) -> None:
     busy = running.add(tiny(LONG))
-    running.wait_for_step(busy, 1)
+    trainer = running.hold(busy, 1)
     queued = [
         running.add({"task": {"name": "nonsense"}}, unchecked=True, priority=priority)
         for priority in (Priority.LOW, Priority.NORMAL, Priority.HIGH)
     ]
     running.until(lambda: broker.waiting(broker.make_app(running.broker_url)) == 3, "three hints waiting")
     running.ask(runs.request_cancel, busy)
+    trainer.resume()
     for run_id in queued:
         running.wait(run_id, Status.FAILED)
     begun = [running.attempts(run_id)[0].started_at for run_id in queued]
@@ -138,12 +139,13 @@ def test_a_high_priority_is_served_before_a_low_one(running: Service, tiny: Tiny
 def test_a_worker_is_seen_idle_and_busy(running: Service, tiny: Tiny) -> None:
     running.until_idle()
     run_id = running.add(tiny(LONG))
-    running.wait_for_step(run_id, 1)
+    trainer = running.hold(run_id, 1)
     running.until(lambda: running.workers()[0].worker.run_id == run_id, "the worker busy")
     (heard,) = running.workers()
     assert heard.worker.pid == running.children["worker"].pid
     assert heard.beat_age_s < 3
     running.ask(runs.request_cancel, run_id)
+    trainer.resume()
     running.until(lambda: running.workers()[0].worker.run_id is None, "the worker idle")
 
 
@@ -159,18 +161,17 @@ def test_a_second_worker_on_the_same_device_does_not_start(running: Service) -> 
 
 def test_a_stopped_worker_is_a_zombie_whose_writes_are_refused(running: Service, trained: Trained, tiny: Tiny) -> None:
     run_id = running.add(tiny(LONG))
-    running.wait_for_step(run_id, 50)
-    frozen = [psutil.Process(running.children["worker"].pid), running.pool_child(), running.trainer()]
+    trainer = running.hold(run_id, 50)
+    frozen = [running.pool_child(), psutil.Process(running.children["worker"].pid), trainer]
     for process in frozen:
         process.suspend()
     running.start_worker("other", ROTBENCH_DEVICE="cpu:1")
     running.until(lambda: running.run(run_id).worker_id.endswith("cpu:1"), "another worker", 60)
     for process in frozen:
         process.resume()
-    running.until(lambda: not frozen[2].is_running(), "the end of the zombie's trainer", 30)
+    running.until(lambda: not trainer.is_running(), "the end of the zombie's trainer", 30)
     running.wait(run_id, Status.SUCCEEDED, within_s=180)
     running.holds_exactly(run_id, trained(tiny(LONG)))
     assert [attempt.outcome for attempt in running.attempts(run_id)] == [Outcome.FAILED, Outcome.SUCCEEDED]
     running.children["other"].send_signal(signal.SIGTERM)
     assert running.children["other"].wait(30) == 0
-    time.sleep(0)

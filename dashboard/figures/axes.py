@@ -1,0 +1,68 @@
+"""Which ticks make a logarithmic axis readable, and in which form do values travel to the browser?"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Axis = dict[str, Any]
+
+
+def log_axis(low: float, high: float, prefix: str = "") -> Axis:
+    """A logarithmic axis over two positive bounds with readable ticks."""
+    ticks = log_ticks(low, high)
+    return {
+        "type": "log",
+        "range": [math.log10(low), math.log10(high)],
+        "tickmode": "array",
+        "tickvals": ticks,
+        "ticktext": [f"{prefix}{tick_text(tick)}" for tick in ticks],
+    }
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Round values between two positive bounds for a logarithmic axis, at most about `most` of them.
+
+    Narrow ranges get evenly spaced values, wide ones 1, 2, 5 of each decade, wider ones decades alone.
+    """
+    if high / low < 4:
+        rough = (high - low) / most
+        size = 10 ** math.floor(math.log10(rough))
+        step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * 0.999)
+        first = math.ceil(low / step - 1e-9)
+        return [round(step * index, 12) for index in range(first, math.floor(high / step + 1e-9) + 1)]
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for factors in ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        every = [factor * 10.0**power for power in powers for factor in factors]
+        ticks = [tick for tick in every if low <= tick <= high]
+        if len(ticks) <= most:
+            break
+    return ticks[:: math.ceil(len(ticks) / most)]
+
+
+def tick_text(value: float) -> str:
+    """A tick's value without needless digits."""
+    return f"{value:g}" if 1e-3 <= value < 1e5 else f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-")
+
+
+def step_axis(first: float, last: float, *, ticks: int = 5) -> Axis:
+    """Training steps, whole numbers with a separator of thousands."""
+    return {
+        "range": [first, last],
+        "nticks": ticks,
+        "tickformat": ",~d",
+        "unifiedhovertitle": {"text": "<b>step %{x:,}</b>"},
+    }
+
+
+def small(values: Iterable[float | None]) -> NDArray[np.float32]:
+    """Values as four-byte floats, None as a gap: half the message, seven figures."""
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float32)
+
+
+def whole(values: Iterable[int]) -> NDArray[np.int32]:
+    """Steps as four-byte numbers."""
+    return np.array(tuple(values), dtype=np.int32)

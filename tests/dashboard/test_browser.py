@@ -1,0 +1,129 @@
+"""Does the dashboard work in a browser? Opened, shared, watched live, and while the API is gone; narrow and wide."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+Serve = Callable[[Any], str]
+OpenPage = Callable[..., "Page"]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("path", "title"), [("", "Stability"), ("runs", "Runs"), ("run?id={run}", "half-way")])
+def test_a_page_opens_whole_and_never_wider_than_the_window(
+    path: str, title: str, width: int, service: Any, serve: Serve, open_page: OpenPage
+) -> None:
+    run = next(run for run in service.bench.runs() if run.name == "half-way")
+    page = open_page(f"{serve(service)}/{path.format(run=run.id)}", width=width)
+    page.get_by_role("heading", name=title, level=1).wait_for()
+    page.locator(".js-plotly-plot, [data-testid=stDataFrame]").first.wait_for()
+    assert page.locator("[data-testid=stException]").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+
+
+def panel_titles(page: "Page") -> list[str]:
+    figure = page.locator(".st-key-norms .js-plotly-plot")
+    figure.wait_for()
+    return figure.locator(".annotation-text").all_inner_texts() or figure.locator(".annotation").all_text_contents()
+
+
+def test_a_link_opens_the_same_picture_elsewhere(service: Any, serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve(service))
+    page.get_by_role("radio", name="Per head").or_(page.get_by_text("Per head", exact=True)).first.click()
+    page.get_by_text("All", exact=True).first.click()
+    page.wait_for_url(re.compile("depth=All"))
+    page.wait_for_url(re.compile(r"statistic=Per(\+|%20)head"))
+    page.locator(".annotation", has_text="depth 1").first.wait_for()
+    other = open_page(page.url)
+    other.locator(".annotation", has_text="depth 1").first.wait_for()
+    assert panel_titles(other) == panel_titles(page)
+    assert other.get_by_text("averaged over heads").first.is_visible()
+
+
+def test_a_narrow_window_stacks_its_panels(service: Any, serve: Serve, open_page: OpenPage) -> None:
+    tall = {}
+    for width in (1440, 390):
+        page = open_page(serve(service), width=width)
+        figure = page.locator(".st-key-norms .js-plotly-plot")
+        figure.wait_for()
+        page.wait_for_timeout(1500)
+        box = figure.bounding_box()
+        assert box is not None
+        tall[width] = box["height"]
+    assert tall[390] > 1.5 * tall[1440]
+
+
+def test_the_dark_scheme_is_dark(service: Any, serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve(service), dark=True)
+    colour = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    assert colour == "rgb(17, 21, 27)"
+
+
+def test_a_run_that_starts_is_seen_without_reloading(service: Any, serve: Serve, open_page: OpenPage) -> None:
+    run = service.bench.submit({"training": {"steps": 200, "warmup_steps": 20, "seed": 5}}, name="watched")
+    page = open_page(f"{serve(service)}/run?id={run.id}")
+    page.get_by_text("Queued", exact=True).first.wait_for()
+    service.train(run.id, share=0.5)
+    page.get_by_text("Succeeded", exact=True).first.wait_for(timeout=20_000)
+    page.get_by_role("heading", name="Curves").wait_for()
+    service.bench.delete(run.id)
+
+
+def test_a_page_is_silent_when_nothing_moves(make_service: Any, serve: Serve, open_page: OpenPage) -> None:
+    quiet = make_service()
+    run = quiet.bench.submit({"training": {"steps": 200, "warmup_steps": 20}}, name="done")
+    quiet.train(run.id)
+    page = open_page(f"{serve(quiet)}/run?id={run.id}")
+    page.get_by_role("heading", name="Hidden norm").wait_for()
+    page.wait_for_timeout(1500)
+    asked: list[float] = []
+    page.evaluate(
+        "() => { const send = WebSocket.prototype.send; window.sent = 0;"
+        " WebSocket.prototype.send = function (...a) { window.sent++; return send.apply(this, a); }; }"
+    )
+    page.wait_for_timeout(5000)
+    assert page.evaluate("window.sent") == 0
+    assert asked == []
+
+
+def test_an_api_that_restarts_is_missed_and_found_again(make_service: Any, serve: Serve, open_page: OpenPage) -> None:
+    shaky = make_service()
+    run = shaky.bench.submit({"training": {"steps": 200, "warmup_steps": 20}}, name="shaky")
+    shaky.train(run.id, share=0.5, status=None)
+    page = open_page(f"{serve(shaky)}/run?id={run.id}")
+    page.get_by_role("heading", name="Curves").wait_for()
+    shaky.stop()
+    page.get_by_text("The API has not answered since").wait_for(timeout=20_000)
+    assert page.get_by_role("heading", name="Curves").is_visible()
+    assert page.locator(".js-plotly-plot").count() >= 4
+    shaky.start()
+    page.get_by_text("The API has not answered since").wait_for(state="detached", timeout=20_000)
+    assert page.locator("[data-testid=stException]").count() == 0
+
+
+def test_a_run_opens_from_the_list_and_is_cancelled_there(service: Any, serve: Serve, open_page: OpenPage) -> None:
+    run = service.bench.submit({"training": {"seed": 31}}, name="cancel me")
+    page = open_page(f"{serve(service)}/runs?status=Queued")
+    grid = page.locator("[data-testid=stDataFrame]").first
+    grid.wait_for()
+    page.wait_for_timeout(1000)
+    grid.locator("canvas").first.click(position={"x": 52, "y": 52})
+    page.get_by_role("heading", name="cancel me", level=1).wait_for()
+    page.wait_for_url(re.compile(f"/run\\?id={run.id}"))
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel 1 run").click()
+    page.get_by_text("Cancelled", exact=True).first.wait_for()
+    deadline = time.monotonic() + 10
+    while service.bench.run(run.id).status != "cancelled":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    service.bench.delete(run.id)

@@ -1,0 +1,1 @@
+"""Does the trainer's process speak and end as its supervisor expects? Real processes, without a store."""
