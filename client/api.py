@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 from urllib.parse import quote
 
 from client.connection import Connection, find
@@ -40,7 +40,7 @@ class RotBench:
 
         with RotBench() as bench:
             run = bench.submit({"model": {"cell": "lru"}})
-            print(bench.wait(run.id).latest)
+            print(bench.wait(run).latest)
 
     Args:
         url: Address such as http://127.0.0.1:8000; without it ROTBENCH_URL, then the nearest local stack.
@@ -146,19 +146,6 @@ class RotBench:
         """Delete a run that has ended, with all that it measured."""
         self._http.delete(_path("runs", run_id))
 
-    def wait(self, run_id: str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Run:
-        """Wait until a run has ended; a paused one has not.
-
-        Raises:
-            TimeoutError: It has not ended in time.
-        """
-        until = None if timeout_s is None else time.monotonic() + timeout_s
-        while (run := self.run(run_id)).active:
-            if until is not None and time.monotonic() >= until:
-                raise TimeoutError(f"run {run_id} is {run.status} at step {run.step} after {timeout_s:g} s")
-            time.sleep(poll_s)
-        return run
-
     def metrics(
         self, run_id: str, keys: OneOrMore = None, *, after_step: int | None = None, max_points: int | None = None
     ) -> dict[str, MetricSeries]:
@@ -237,20 +224,36 @@ class RotBench:
         """Cancel every run of the sweep that has not ended."""
         return read(Sweep, self._http.post(_path("sweeps", sweep_id, "cancel")))
 
-    def wait_sweep(self, sweep_id: str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Sweep:
-        """Wait until every run of a sweep has ended.
+    @overload
+    def wait(self, started: Run | str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Run: ...
+    @overload
+    def wait(self, started: Sweep, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Sweep: ...
+    def wait(self, started: Run | Sweep | str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Run | Sweep:
+        """Wait until a run, or every run of a sweep, has ended; a paused run has not.
+
+        Args:
+            started: A run, a run's id, or a sweep.
+            timeout_s: Longest wait; without it there is no end to patience.
+            poll_s: Pause between two looks.
+
+        Returns:
+            The run or sweep as it ended.
 
         Raises:
-            TimeoutError: They have not ended in time.
+            TimeoutError: It has not ended in time.
         """
         until = None if timeout_s is None else time.monotonic() + timeout_s
-        while (sweep := self.get_sweep(sweep_id)).active:
+        while (now := self._again(started)).active:
             if until is not None and time.monotonic() >= until:
-                raise TimeoutError(
-                    f"sweep {sweep_id} has {sweep.done} of {sweep.total} runs done after {timeout_s:g} s"
-                )
+                done = f"is {now.status} at step {now.step}" if isinstance(now, Run) else f"has {now.done} runs done"
+                raise TimeoutError(f"{type(now).__name__.lower()} {now.id} {done} after {timeout_s:g} s")
             time.sleep(poll_s)
-        return sweep
+        return now
+
+    def _again(self, started: Run | Sweep | str) -> Run | Sweep:
+        if isinstance(started, Sweep):
+            return self.get_sweep(started.id)
+        return self.run(started if isinstance(started, str) else started.id)
 
     def compare_hidden_norms(
         self,

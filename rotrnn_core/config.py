@@ -61,8 +61,8 @@ TASKS: dict[str, TaskInfo] = {
     "listops-short": TaskInfo(
         name="listops-short",
         title="ListOps short",
-        summary="The grammar of ListOps with 20 <= length <= 200 and an end mark, for machines without a GPU; a stand-in that never "
-        "stands beside Long Range Arena numbers.",
+        summary="The grammar of ListOps with 20 <= length <= 200 and an end mark, for machines without a GPU; a "
+        "stand-in that never stands beside Long Range Arena numbers.",
         classes=10,
         tokens=18,
         longest=201,

@@ -79,14 +79,16 @@ def test_a_sweep_is_followed_to_its_end(fresh: Any) -> None:
     with fresh.client() as client:
         sweep = client.sweep(SMALL, {"training.seed": [0, 1]}, name="two")
         assert (sweep.total, sweep.done, sweep.active) == (2, 0, True)
-        with pytest.raises(TimeoutError, match="has 0 of 2 runs done"):
-            client.wait_sweep(sweep.id, timeout_s=0)
+        with pytest.raises(TimeoutError, match="has 0 runs done"):
+            client.wait(sweep, timeout_s=0)
         with pytest.raises(TimeoutError, match="is queued at step 0"):
             client.wait(sweep.runs[0], timeout_s=0)
         fresh.train(sweep.runs[0])
-        assert client.wait(sweep.runs[0]).status == "succeeded"
+        ended = client.wait(sweep.runs[0])
+        assert client.wait(ended) == ended
+        assert ended.status == "succeeded"
         assert client.cancel_sweep(sweep.id).counts == {"succeeded": 1, "cancelled": 1}
-        assert not client.wait_sweep(sweep.id).active
+        assert client.wait(sweep).counts == {"succeeded": 1, "cancelled": 1}
 
 
 def test_not_a_number_and_infinity_come_through_as_floats(seeded: Any) -> None:

@@ -205,6 +205,7 @@ def project() -> Iterator[Project]:
         made("down", "--volumes", "--timeout", "60")
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 def test_compose_carries_a_run_to_its_end_without_root_and_stops_in_good_order(project: Project) -> None:
     deadline = time.monotonic() + 120

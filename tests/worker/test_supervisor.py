@@ -3,7 +3,7 @@
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from worker.recovery import recover
 from worker.settings import WorkerSettings
 from worker.spool import Spool
 from worker.supervisor import Supervisor
+from worker.trainer_process import TRAINER
 
 PREAMBLE = """
 import argparse, json, os, signal, subprocess, sys, time
@@ -65,14 +66,23 @@ class Bench:
         """Supervise a trainer to its end; `once_training` is called when its first step is in the store."""
         program = self.folder / "trainer.py"
         program.write_text(PREAMBLE + textwrap.dedent(script))
+        command = (sys.executable, str(program))
+        return self.supervise_command(command, once_training=once_training, reached_by=reached_by, **changed)
+
+    def supervise_command(
+        self,
+        command: Sequence[str],
+        *,
+        once_training: Callable[[], None] | None = None,
+        reached_by: sessionmaker[Session] | None = None,
+        **changed: float,
+    ) -> RunRow:
         with self.sessions.begin() as session:
             claim = runs.claim(session, self.run_id, worker_id="w", lease_s=3, host="h", device="cpu:0")
         assert claim is not None
         settings = self.settings.model_copy(update=changed)
         device = Device("cpu:0", "h/cpu:0", "CPUs")
-        supervisor = Supervisor(
-            settings, reached_by or self.sessions, claim, device, self.stopping, (sys.executable, str(program))
-        )
+        supervisor = Supervisor(settings, reached_by or self.sessions, claim, device, self.stopping, command)
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(self._when_training, once_training) if once_training else None
             supervisor.run()
@@ -290,12 +300,18 @@ def test_a_trainer_sees_none_of_our_addresses(bench: Bench, monkeypatch: pytest.
 
 
 def test_a_trainer_that_cannot_be_started_loses_the_worker_not_the_run(bench: Bench) -> None:
-    with bench.sessions.begin() as session:
-        claim = runs.claim(session, bench.run_id, worker_id="w", lease_s=3, host="h", device="cpu:0")
-    assert claim is not None
-    device = Device("cpu:0", "h/cpu:0", "CPUs")
-    Supervisor(bench.settings, bench.sessions, claim, device, bench.stopping, ("/no/such/program",)).run()
-    assert bench.run.status is Status.QUEUED
+    assert bench.supervise_command(["/no/such/program"]).status is Status.QUEUED
+
+
+def test_data_that_cannot_be_had_fails_the_run_with_a_message(bench: Bench) -> None:
+    """With the real trainer: the folder of the data is a file."""
+    bench.settings.data_dir.write_text("not a folder")
+    run = bench.supervise_command(TRAINER)
+    assert (run.status, run.failure_class) == (Status.FAILED, FailureClass.DATA_MISSING)
+    assert run.reason is not None
+    assert str(bench.settings.data_dir) in run.reason
+    assert "Traceback" not in run.reason
+    assert any("Traceback" in message for _, message in bench.log)
 
 
 def test_a_worker_told_to_stop_gives_the_run_back_uncharged(bench: Bench) -> None:
