@@ -101,8 +101,8 @@ class Line:
 
 
 def is_away(problem: RotBenchError) -> bool:
-    """Whether nobody could answer, in contrast to an answer that refuses."""
-    return isinstance(problem, APIUnreachable) or (problem.status is not None and problem.status >= 500)
+    """Whether nobody could answer, or the API could not reach its database; in contrast to an answer that refuses."""
+    return isinstance(problem, APIUnreachable) or problem.status in (502, 503, 504)
 
 
 def connect() -> RotBench:

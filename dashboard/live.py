@@ -12,17 +12,17 @@ EVERY_S = 3.0
 
 @dataclass(frozen=True)
 class Outline:
-    """What a page's frame depends on: whether runs move, whether the API is away, and which choices there are."""
+    """What a page's frame depends on: whether runs move, whether it waits for the API or for data, and its choices."""
 
-    moving: bool
-    away: bool
+    moving: bool = False
+    waiting: bool = False
     choices: tuple[object, ...] = ()
 
 
 def region(draw: Callable[[], None], outline: Callable[[], Outline]) -> None:
     """Draw a part of the page that keeps itself up to date.
 
-    While runs move or the API is away it is drawn every few seconds; when its outline changes, the whole page is drawn
+    While runs move or the page waits it is drawn every few seconds; when its outline changes, the whole page is drawn
     anew, which also ends or begins the repetition.
     """
     first = outline()
@@ -33,4 +33,4 @@ def region(draw: Callable[[], None], outline: Callable[[], Outline]) -> None:
             st.rerun()
         draw()
 
-    st.fragment(again, run_every=EVERY_S if first.moving or first.away else None)()
+    st.fragment(again, run_every=EVERY_S if first.moving or first.waiting else None)()

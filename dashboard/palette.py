@@ -105,9 +105,11 @@ _LOUD = frozenset({"failed", "diverged", "running"})
 
 
 def status_chip(status: str, mode: Mode) -> str:
-    """The colour of a status in a table: full for what wants to be seen, pale for the rest."""
-    colour = STATUS_COLOURS[mode][status_look(status).colour]
-    return colour if status in _LOUD else blend(BACKGROUND[mode], colour, 0.16 if mode == "light" else 0.28)
+    """The ground of a status in a table: full, for white letters, where it wants to be seen, and faint otherwise."""
+    colour = status_look(status).colour
+    if status in _LOUD:
+        return STATUS_COLOURS["light"][colour]
+    return blend(BACKGROUND[mode], STATUS_COLOURS[mode][colour], 0.16 if mode == "light" else 0.28)
 
 
 def status_look(status: str) -> StatusLook:
@@ -123,6 +125,11 @@ def cell_title(cell: str) -> str:
 def cell_colour(cell: str, mode: Mode) -> str:
     """The colour of a cell; a variant that is not listed has its family's, an unknown family is quiet."""
     return _of(cell, _CELLS[mode], QUIET[mode])
+
+
+def cell_chip(cell: str) -> str:
+    """The ground of a cell in a table, for white letters in light and dark."""
+    return cell_colour(cell, "light")
 
 
 def cell_symbol(cell: str) -> str:

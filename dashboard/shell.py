@@ -11,7 +11,7 @@ import streamlit as st
 
 from client import RotBenchError
 from dashboard.connection import Answer, is_away, line
-from dashboard.palette import Mode, cell_colour, cell_title, in_order
+from dashboard.palette import Mode, cell_chip, cell_title, in_order
 from dashboard.words import clock, plain
 
 P = ParamSpec("P")
@@ -69,7 +69,7 @@ def cell_column(cells: set[str], *, width: int = 116, pinned: bool = False) -> A
         width=width,
         pinned=pinned,
         options=ordered,
-        color=[cell_colour(cell, mode()) for cell in ordered],
+        color=[cell_chip(cell) for cell in ordered],
         format_func=cell_title,
     )
 

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rotrnn_core.config import ModelConfig
-from rotrnn_core.layers import LAYERS, Cell, Gate, MaskedBatchNorm, TokenLayerNorm
-from rotrnn_core.layers.gate import lecun_linear
+from rotrnn_core.layers import LAYERS, Cell, Gate, Linear, MaskedBatchNorm, TokenLayerNorm
 from rotrnn_core.notation import Inputs, Lengths, Logits, Tokens, Valid
 
 
@@ -60,9 +59,9 @@ class Network(nn.Module):
         self, config: ModelConfig, *, tokens: int, classes: int, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.encoder = lecun_linear(tokens, config.d_model, generator)
+        self.encoder = Linear(tokens, config.d_model, generator)
         self.blocks = nn.ModuleList(Block(config, generator) for _ in range(config.n_layers))
-        self.classifier = lecun_linear(config.d_model, classes, generator)
+        self.classifier = Linear(config.d_model, classes, generator)
 
     def forward(
         self, tokens: Tokens, lengths: Lengths | None = None, *, generator: torch.Generator | None = None
@@ -96,7 +95,7 @@ class Network(nn.Module):
         return found
 
     def _encode(self, tokens: Tokens) -> Inputs:
-        one_hot = functional.one_hot(tokens.long(), self.encoder.in_features)
+        one_hot = functional.one_hot(tokens.long(), self.encoder.fan_in)
         x: Tensor = self.encoder(one_hot.to(self.encoder.weight.dtype))
         return x
 

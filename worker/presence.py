@@ -46,6 +46,8 @@ class Presence(threading.Thread):
         self._log = structlog.get_logger()
         self._idle_beats = 0
         self._away = False
+        self.retiring = False
+        """Set once the worker takes no more work and is right not to."""
 
     def stop(self) -> None:
         """End the thread."""
@@ -78,7 +80,7 @@ class Presence(threading.Thread):
     def _watch_queue(self) -> None:
         """End a worker that is idle beat after beat while hints wait: it has lost its broker without knowing it."""
         try:
-            stuck = current_run() is None and broker.waiting(self._app) > 0
+            stuck = not self.retiring and current_run() is None and broker.waiting(self._app) > 0
         except broker.BrokerAway:
             stuck = False
         self._idle_beats = self._idle_beats + 1 if stuck else 0

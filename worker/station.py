@@ -84,8 +84,10 @@ class Station:
         self._log.info("worker ready", worker=self._name, device=self._device.name, device_uuid=self._device.uuid)
 
     def shut_down(self) -> None:
-        """Main process: tell the child to bring its run to an end."""
+        """Main process: tell the child to bring its run to an end. Called in a signal handler."""
         self._lifeline.cut()
+        if self._presence is not None:
+            self._presence.retiring = True
 
     def close(self) -> None:
         """Main process: beat no more, and free the device in the store."""
@@ -111,6 +113,7 @@ class Station:
 
     def train(self, run_id: str) -> None:
         """Pool child: claim the run that a message names, and see its attempt through."""
+        self._told_to_stop = False  # a SIGTERM to the child alone ends one attempt; the child stays
         before = signal.signal(signal.SIGTERM, self._on_sigterm)
         try:
             claim = self._claim(UUID(run_id), self._sessions)

@@ -27,7 +27,7 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
     Narrow ranges get evenly spaced values, wide ones 1, 2, 5 of each decade, wider ones decades alone.
     """
-    if high / low < 4:
+    if high / low < 2:
         rough = (high - low) / most
         size = 10 ** math.floor(math.log10(rough))
         step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= rough * 0.999)
@@ -35,7 +35,7 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
         return [round(step * index, 12) for index in range(first, math.floor(high / step + 1e-9) + 1)]
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks: list[float] = []
-    for factors in ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+    for factors in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
         every = [factor * 10.0**power for power in powers for factor in factors]
         ticks = [tick for tick in every if low <= tick <= high]
         if len(ticks) <= most:

@@ -16,6 +16,7 @@ from dashboard.words import DOT, TIMES
 
 LEAST = math.log(1.1)
 """The colours span at least a factor of 1.1 each way, so that noise does not look like drama."""
+BAR_LENGTH = 120
 LAYER_HEIGHT, LEAST_LAYERS = 30, 3
 """A map is at least as high as so many layers, so that a single layer is no thread."""
 
@@ -73,12 +74,13 @@ def heat_figure(groups: Sequence[HiddenNormGroup], mode: Mode, *, columns: int) 
         [LAYER_HEIGHT * height for height in heights],
         width,
         gap_x=0.035,
-        gap_y=66,
+        gap_y=52,
         bottom=50 if beside else 110,
         unified=False,
     )
     for one, place in zip(maps, places, strict=True):
-        _draw(canvas, one, place, several=len(depths) > 1)
+        below = any(column == place[1] and row > place[0] for row, column in places)
+        _draw(canvas, one, place, several=len(depths) > 1, named="" if below else "training step")
     finite = [float(np.nanmax(np.abs(one.growth))) for one in maps if np.isfinite(one.growth).any()]
     axis = _colour_axis(max([LEAST, *finite]), mode, beside=beside)
     return canvas.figure(coloraxis=axis, plot_bgcolor=VOID[mode])
@@ -96,14 +98,14 @@ def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
     return HeatMap(found[0].cell, found[0].depth, np.array(steps, dtype=np.int32), growth)
 
 
-def _draw(canvas: Canvas, one: HeatMap, place: tuple[int, int], *, several: bool) -> None:
+def _draw(canvas: Canvas, one: HeatMap, place: tuple[int, int], *, several: bool, named: str) -> None:
     name = cell_title(one.cell) + (f" {DOT} depth {one.depth}" if several else "")
     mark = f"<span style='color:{cell_colour(one.cell, canvas.mode)}'>{cell_glyph(one.cell)}</span>"
     bare = {"showgrid": False, "showline": False}
     panel = canvas.panel(
         *place,
         title=f"{mark} {name}",
-        x=step_axis(*one.edges) | bare | {"title_text": "training step"},
+        x=step_axis(*one.edges) | bare | {"title_text": named},
         y=bare
         | {
             "range": [one.layers - 0.5, -0.5],
@@ -135,21 +137,26 @@ def _colour_axis(reach: float, mode: Mode, *, beside: bool) -> dict[str, object]
     bar: dict[str, object] = {
         "title": {"text": "times its start", "side": "right" if beside else "top", "font": font},
         "tickvals": [math.log(tick) for tick in ticks],
-        "ticktext": [f"{TIMES}{tick:.3g}" for tick in ticks],
+        "ticktext": [_factor(tick) for tick in ticks],
         "tickfont": font,
         "outlinewidth": 0,
         "thickness": 12,
-        "len": 1,
         "xpad": 12,
         "ypad": 0,
     }
-    if not beside:
-        bar |= {"orientation": "h", "x": 0.5, "y": 0, "yref": "container", "yanchor": "bottom"}
+    if beside:
+        bar |= {"lenmode": "pixels", "len": BAR_LENGTH, "y": 1, "yanchor": "top"}
+    else:
+        bar |= {"orientation": "h", "len": 1, "x": 0.5, "y": 0, "yref": "container", "yanchor": "bottom"}
     return {"colorscale": diverging_scale(mode), "cmin": -reach, "cmax": reach, "colorbar": bar}
+
+
+def _factor(value: float) -> str:
+    return f"{TIMES}1/{1 / value:.3g}" if value < 0.51 else f"{TIMES}{value:.3g}"
 
 
 def _factors(reach: float) -> list[float]:
     """Factors for the colour bar, their inverses, and 1 between them."""
-    steps = ([1.05, 1.1], [1.1, 1.2], [1.25, 1.5], [1.5, 2], [2, 4], [3, 10], [10, 100], [100, 10_000])
+    steps = ([1.05, 1.1], [1.1, 1.2], [1.2, 1.5], [1.5, 2], [2, 4], [3, 10], [10, 100], [100, 10_000])
     chosen = next((factors for factors in steps if math.log(factors[-1]) >= reach * 0.6), steps[-1])
     return [*(1 / factor for factor in reversed(chosen)), 1.0, *chosen]

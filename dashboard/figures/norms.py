@@ -14,6 +14,8 @@ from dashboard.words import DOT, Statistic, number
 ROW_HEIGHT = 190
 TOLERANCE = 1.1
 """The claim's measure: a norm within 10 % of its start is nearly constant."""
+SHORTEST = 10
+"""Steps along x while only the values before training are there."""
 Panel = tuple[int, int]
 """Depth and layer."""
 
@@ -45,7 +47,7 @@ def norms_figure(
         by_panel.setdefault((group.depth, group.layer), []).append(group)
     places, rows, width = _places(list(by_panel), columns)
     low, high = bounds(comparison.groups, statistic)
-    last = max((group.steps[-1] for group in comparison.groups if group.steps), default=1)
+    last = max((group.steps[-1] for group in comparison.groups if group.steps), default=0) or SHORTEST
     depths = sorted({depth for depth, _ in by_panel})
     drawn = {
         panel: _reference(statistic, last, mode)
@@ -61,7 +63,7 @@ def norms_figure(
         for panel, groups in by_panel.items()
     }
     names = {trace["legendgroup"] for traces in drawn.values() for trace in traces if trace.get("showlegend", True)}
-    top = 62 if columns > 1 else 36 + 21 * math.ceil((len(names) + 1) / 2)
+    top = 62 if columns > 1 else 30 + 30 * math.ceil((len(names) + 1) / 2)
     canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, top=top, bottom=56, unified=not single_seeds)
     edge = 0.012 * last
     named: set[str] = set()

@@ -41,7 +41,7 @@ def page() -> None:
     deeds.conversation()
     found = _run(run_id)
     if found.value is None:
-        live.region(lambda: _missing(run_id), lambda: live.Outline(False, line().away_since is not None))
+        live.region(lambda: _missing(run_id), lambda: live.Outline(waiting=line().away_since is not None))
         return
     live.region(lambda: _draw(run_id), lambda: _outline(run_id))
 
@@ -63,7 +63,7 @@ def _missing(run_id: str) -> None:
 
 def _outline(run_id: str) -> live.Outline:
     run = _run(run_id).value
-    return live.Outline(run is not None and run.status in MOVING, line().away_since is not None)
+    return live.Outline(run is not None and run.status in MOVING, waiting=line().away_since is not None)
 
 
 def _draw(run_id: str) -> None:

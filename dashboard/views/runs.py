@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from client import Run, RunPage
+from client import RotBench, Run, RunPage
 from dashboard import choices, deeds, live, shell
 from dashboard.connection import Answer, line
 from dashboard.palette import STATUSES, cell_title, in_order, status_chip, status_look
@@ -25,7 +25,7 @@ def page() -> None:
     deeds.conversation()
     everything = line().ask(("runs", "newest"), lambda bench: bench.run_page(limit=200))
     if everything.value is None or not everything.value.items:
-        live.region(lambda: _nothing_yet(everything), lambda: live.Outline(False, True, (_any(),)))
+        live.region(lambda: _nothing_yet(everything), lambda: live.Outline(waiting=True, choices=(_any(),)))
         return
     filters = _filters(everything.value.items)
     live.region(lambda: _draw(filters), lambda: _outline(filters))
@@ -47,7 +47,7 @@ def _nothing_yet(answer: Answer[RunPage]) -> None:
     )
 
 
-Filters = dict[str, object]
+Filters = dict[str, Any]
 
 
 def _filters(newest: Sequence[Run]) -> Filters:
@@ -111,26 +111,31 @@ def _filters(newest: Sequence[Run]) -> Filters:
 def _listed(filters: Filters) -> Answer[RunPage]:
     limit = int(st.session_state.get(_LIMIT, PAGE))
     question = ("runs", limit, *(str(value) for value in filters.values()))
+    return line().ask(question, lambda bench: _read(bench, filters, limit))
 
-    def read(bench: object) -> RunPage:
-        assert hasattr(bench, "run_page")
-        items: list[Run] = []
-        cursor: str | None = None
-        while True:
-            found: RunPage = bench.run_page(limit=min(200, limit - len(items)), cursor=cursor, **filters)
-            items += found.items
-            cursor = found.next_cursor
-            if cursor is None or len(items) >= limit:
-                return RunPage(tuple(items), cursor)
 
-    return line().ask(question, read)
+def _read(bench: RotBench, filters: Filters, limit: int) -> RunPage:
+    """What trains now, then the newest; a filter by status asks for the newest alone."""
+    first: tuple[Run, ...] = ()
+    if not filters["status"]:
+        first = bench.run_page(**(filters | {"status": ["running", "cancelling"]}), limit=PAGE).items
+    items: list[Run] = []
+    cursor: str | None = None
+    while True:
+        found = bench.run_page(**filters, limit=min(200, limit - len(items)), cursor=cursor)
+        items += found.items
+        cursor = found.next_cursor
+        if cursor is None or len(items) >= limit:
+            break
+    ahead = {run.id for run in first}
+    return RunPage((*first, *(run for run in items if run.id not in ahead)), cursor)
 
 
 def _outline(filters: Filters) -> live.Outline:
     found = _listed(filters).value
     moving = line().ask(("runs", "moving"), lambda bench: bench.run_page(status=sorted(MOVING), limit=1).items).value
     cells = tuple(sorted({run.cell for run in found.items})) if found else ()
-    return live.Outline(bool(moving), line().away_since is not None, cells)
+    return live.Outline(bool(moving), waiting=line().away_since is not None, choices=cells)
 
 
 def _draw(filters: Filters) -> None:
@@ -154,7 +159,10 @@ def _draw(filters: Filters) -> None:
             deeds.buttons(chosen, "chosen")
         else:
             more = " and more" if answer.value.next_cursor else ""
-            st.markdown(f":gray[{plural(len(runs), 'run')}{more}. Tick runs to pause, resume, cancel or delete them.]")
+            st.markdown(
+                f":gray[{plural(len(runs), 'run')}{more}: what trains now, then the newest. "
+                "Tick runs to pause, resume, cancel or delete them.]"
+            )
     if answer.value.next_cursor and st.button(f"Show {PAGE} more", icon=":material/expand_more:", key="more"):
         st.session_state[_LIMIT] = int(st.session_state.get(_LIMIT, PAGE)) + PAGE
         st.rerun()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from rotrnn_core.layers.cell import Cell, DiagonalCell, Eigenform
 from rotrnn_core.layers.gate import Gate
 from rotrnn_core.layers.gru import GRU
+from rotrnn_core.layers.linear import Linear
 from rotrnn_core.layers.lru import LRU
 from rotrnn_core.layers.norm import MaskedBatchNorm, TokenLayerNorm
 from rotrnn_core.layers.rotrnn import RotRNN
@@ -24,6 +25,7 @@ __all__ = [
     "DiagonalCell",
     "Eigenform",
     "Gate",
+    "Linear",
     "MaskedBatchNorm",
     "RotRNN",
     "TokenLayerNorm",

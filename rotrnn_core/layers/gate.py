@@ -1,12 +1,12 @@
 """What stands between a cell and the residual stream? A gated non-linearity with dropout."""
 
-import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from rotrnn_core.layers.linear import Linear
 from rotrnn_core.notation import Inputs
 
 
@@ -37,9 +37,9 @@ class Gate(nn.Module):
         self.kind = kind
         self.dropout = dropout
         if kind == "full_glu":
-            self.W1 = lecun_linear(d_model, d_model, generator)
+            self.W1 = Linear(d_model, d_model, generator)
         if kind != "gelu":
-            self.W2 = lecun_linear(d_model, d_model, generator)
+            self.W2 = Linear(d_model, d_model, generator)
 
     def forward(self, y: Inputs, generator: torch.Generator | None = None) -> Inputs:
         """Gate y; `generator` draws the dropout masks in training."""
@@ -58,12 +58,3 @@ class Gate(nn.Module):
         keep = 1 - self.dropout
         mask = torch.empty(y.shape[0], 1, y.shape[2], dtype=y.dtype, device=y.device)
         return y * mask.bernoulli_(keep, generator=generator).div_(keep)
-
-
-def lecun_linear(fan_in: int, fan_out: int, generator: torch.Generator | None = None) -> nn.Linear:
-    """A linear map with weights N(0, 1 / fan_in) and bias zero, as in the reference code of S5 and RotRNN."""
-    linear = torch.nn.utils.skip_init(nn.Linear, fan_in, fan_out)  # type: ignore[no-untyped-call]
-    assert isinstance(linear, nn.Linear)
-    nn.init.normal_(linear.weight, std=1 / math.sqrt(fan_in), generator=generator)
-    nn.init.zeros_(linear.bias)
-    return linear

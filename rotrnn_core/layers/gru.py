@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from rotrnn_core.cells import GRUConfig
 from rotrnn_core.layers.cell import Cell
-from rotrnn_core.layers.gate import lecun_linear
+from rotrnn_core.layers.linear import Linear
 from rotrnn_core.layers.seeding import drawn_from
 from rotrnn_core.notation import CellState, CellStates, Input, Inputs, Lengths
 
@@ -39,7 +39,7 @@ class GRU(Cell):
         with drawn_from(generator):
             self.forward_units = nn.GRU(d_model, d_state, batch_first=True)
             self.backward_units = nn.GRU(d_model, d_state, batch_first=True) if bidirectional else None
-        self.C = lecun_linear(self.directions * d_state, d_model, generator)
+        self.C = Linear(self.directions * d_state, d_model, generator)
 
     def forward(self, u: Inputs, lengths: Lengths | None = None) -> Inputs:
         y: Tensor = self.C(self.states(u, lengths))

@@ -142,7 +142,7 @@ class _Run:
         self.step += 1
         chance = self.dropout.get_state()
         self.network.train()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad()
         logits = self.network(batch.tokens, batch.lengths, generator=self.dropout)
         loss = functional.cross_entropy(logits, batch.labels)
         loss.backward()  # type: ignore[no-untyped-call]

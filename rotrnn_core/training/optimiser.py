@@ -8,13 +8,12 @@ Source: S5, arXiv:2208.04933, and its code, GitHub lindermanlab/S5 (the four way
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-import torch
 from torch import nn
 
 from rotrnn_core.config import TrainingConfig
 from rotrnn_core.layers import Cell
+from rotrnn_core.training.adamw import AdamW, Group
 
 
 @dataclass(frozen=True)
@@ -37,25 +36,18 @@ INPUT_AND_OUTPUT: dict[str, tuple[_Rule, _Rule]] = {
 """Rules of a cell's input matrix B and of its output matrix C with the skip D, by `parameter_groups`."""
 
 
-def make_optimiser(network: nn.Module, config: TrainingConfig) -> torch.optim.AdamW:
-    """AdamW over all parameters of a network, each in exactly one group.
-
-    A group carries, beside torch's own fields, `recurrence_rate`: whether it follows the recurrence learning rate.
-    """
+def make_optimiser(network: nn.Module, config: TrainingConfig) -> AdamW:
+    """AdamW over all parameters of a network, each in exactly one group."""
     grouped: dict[_Rule, list[nn.Parameter]] = {rule: [] for rule in (_SLOW, _SLOW_DECAY, _FAST, _FAST_DECAY)}
     for parameter, rule in _rules(network, config).items():
         grouped[rule].append(parameter)
-    groups = [
-        {
-            "params": parameters,
-            "lr": 0.0,
-            "weight_decay": config.weight_decay if rule.decay else 0.0,
-            "recurrence_rate": rule.recurrence_rate,
-        }
-        for rule, parameters in grouped.items()
-        if parameters
-    ]
-    return torch.optim.AdamW(groups, fused=True)
+    return AdamW(
+        [
+            Group(parameters, rule.recurrence_rate, config.weight_decay if rule.decay else 0.0)
+            for rule, parameters in grouped.items()
+            if parameters
+        ]
+    )
 
 
 def _rules(network: nn.Module, config: TrainingConfig) -> dict[nn.Parameter, _Rule]:
@@ -86,11 +78,10 @@ def learning_rate(step: int, peak: float, config: TrainingConfig) -> float:
     return floor + (peak - floor) * share
 
 
-def set_rates(optimiser: torch.optim.Optimizer, step: int, config: TrainingConfig) -> tuple[float, float]:
+def set_rates(optimiser: AdamW, step: int, config: TrainingConfig) -> tuple[float, float]:
     """Give every group its rate for `step`; returns the two rates, general and recurrence."""
     general = learning_rate(step, config.learning_rate, config)
     recurrence = learning_rate(step, config.recurrence_learning_rate, config)
-    group: dict[str, Any]
-    for group in optimiser.param_groups:
-        group["lr"] = recurrence if group["recurrence_rate"] else general
+    for group in optimiser.groups:
+        group.rate = recurrence if group.recurrence_rate else general
     return general, recurrence

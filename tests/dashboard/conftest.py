@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -48,9 +49,13 @@ class Service:
     database_url: str
     process: "subprocess.Popen[bytes] | None" = None
 
-    @property
+    @cached_property
     def bench(self) -> RotBench:
         return RotBench(self.url, TOKEN)
+
+    @cached_property
+    def engine(self) -> Any:
+        return make_engine(self.database_url, application_name="tests", pool_size=1)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -72,11 +77,10 @@ class Service:
         self.process.kill()
         self.process.wait()
 
-    def train(self, run_id: str, *, share: float = 1.0, status: Status | None = Status.SUCCEEDED) -> None:
+    def train(self, run_id: str, *, share: float = 1.0, status: str | None = Status.SUCCEEDED) -> None:
         """Play the worker: claim, write curves, norms and a log up to a share of the steps, and end; None: leave it."""
         run = self.bench.run(run_id)
-        engine = make_engine(self.database_url, application_name="tests", pool_size=1)
-        with session_factory(engine)() as session:
+        with session_factory(self.engine)() as session:
             claim = leases.claim(session, UUID(run_id), worker_id="desk:cpu", lease_s=600, host="desk", device="cpu")
             assert claim is not None
             last = round(STEPS * share)
@@ -94,13 +98,12 @@ class Service:
                     UUID(run_id),
                     claim.attempt,
                     claim.token,
-                    status=status,
-                    failure_class=FailureClass.OUT_OF_MEMORY if status is Status.FAILED else None,
-                    reason="tried to get <i>2 GiB</i>" if status is Status.FAILED else None,
-                    divergence=Divergence(last, 1, "activation") if status is Status.DIVERGED else None,
+                    status=Status(status),
+                    failure_class=FailureClass.OUT_OF_MEMORY if status == Status.FAILED else None,
+                    reason="tried to get <i>2 GiB</i>" if status == Status.FAILED else None,
+                    divergence=Divergence(last, 1, "activation") if status == Status.DIVERGED else None,
                 )
             session.commit()
-        engine.dispose()
 
 
 def norms_of(run: Any, step: int) -> list[HiddenNorms]:
@@ -183,11 +186,9 @@ def make_service(make_database: Callable[[], str]) -> Iterator[Callable[[], Serv
 
     def make() -> Service:
         service = Service(f"http://127.0.0.1:{free_port()}", make_database())
-        engine = make_engine(service.database_url, application_name="tests", pool_size=1)
-        with session_factory(engine)() as session:
+        with session_factory(service.engine)() as session:
             tokens.ensure(session, "tests", TOKEN)
             session.commit()
-        engine.dispose()
         service.start()
         made.append(service)
         return service
@@ -195,6 +196,7 @@ def make_service(make_database: Callable[[], str]) -> Iterator[Callable[[], Serv
     yield make
     for service in made:
         service.stop()
+        service.engine.dispose()
 
 
 @pytest.fixture(scope="session")

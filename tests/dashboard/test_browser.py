@@ -16,18 +16,30 @@ Serve = Callable[[Any], str]
 OpenPage = Callable[..., "Page"]
 
 
-@pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize(("path", "title"), [("", "Stability"), ("runs", "Runs"), ("run?id={run}", "half-way")])
-def test_a_page_opens_whole_and_never_wider_than_the_window(
-    path: str, title: str, width: int, service: Any, serve: Serve, open_page: OpenPage
+def test_a_page_opens_whole_and_is_never_wider_than_its_window(
+    path: str, title: str, service: Any, serve: Serve, open_page: OpenPage
 ) -> None:
     run = next(run for run in service.bench.runs() if run.name == "half-way")
-    page = open_page(f"{serve(service)}/{path.format(run=run.id)}", width=width)
+    page = open_page(f"{serve(service)}/{path.format(run=run.id)}")
     page.get_by_role("heading", name=title, level=1).wait_for()
     page.locator(".js-plotly-plot, [data-testid=stDataFrame]").first.wait_for()
-    assert page.locator("[data-testid=stException]").count() == 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(800)
+        assert page.locator("[data-testid=stException]").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def shaky(make_service: Callable[[], Any]) -> Any:
+    """An API that may be stopped, with a finished run and one that trains."""
+    made = make_service()
+    for name, share, status in (("done", 1.0, "succeeded"), ("training", 0.5, None)):
+        run = made.bench.submit({"training": {"steps": 200, "warmup_steps": 20}}, name=name)
+        made.train(run.id, share=share, status=status)
+    return made
 
 
 def badge(page: "Page", word: str) -> "Locator":
@@ -53,17 +65,15 @@ def test_a_link_opens_the_same_picture_elsewhere(service: Any, serve: Serve, ope
     assert other.get_by_text("averaged over heads").first.is_visible()
 
 
-def test_a_narrow_window_stacks_its_panels(service: Any, serve: Serve, open_page: OpenPage) -> None:
-    tall = {}
-    for width in (1440, 390):
-        page = open_page(serve(service), width=width)
-        figure = page.locator(".st-key-norms .js-plotly-plot")
-        figure.wait_for()
-        page.wait_for_timeout(1500)
-        box = figure.bounding_box()
-        assert box is not None
-        tall[width] = box["height"]
-    assert tall[390] > 1.5 * tall[1440]
+def test_a_window_that_becomes_narrow_stacks_its_panels(service: Any, serve: Serve, open_page: OpenPage) -> None:
+    page = open_page(serve(service))
+    figure = page.locator(".st-key-norms .js-plotly-plot")
+    figure.wait_for()
+    wide = figure.evaluate("node => node.clientHeight")
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_function(
+        "wide => document.querySelector('.st-key-norms .js-plotly-plot').clientHeight > 1.5 * wide", arg=wide
+    )
 
 
 def test_the_dark_scheme_is_dark(service: Any, serve: Serve, open_page: OpenPage) -> None:
@@ -82,25 +92,21 @@ def test_a_run_that_starts_is_seen_without_reloading(service: Any, serve: Serve,
     service.bench.delete(run.id)
 
 
-def test_a_page_is_silent_when_nothing_moves(make_service: Any, serve: Serve, open_page: OpenPage) -> None:
-    quiet = make_service()
-    run = quiet.bench.submit({"training": {"steps": 200, "warmup_steps": 20}}, name="done")
-    quiet.train(run.id)
-    page = open_page(f"{serve(quiet)}/run?id={run.id}")
+def test_a_page_is_silent_when_nothing_moves(shaky: Any, serve: Serve, open_page: OpenPage) -> None:
+    run = next(run for run in shaky.bench.runs() if run.status == "succeeded")
+    page = open_page(f"{serve(shaky)}/run?id={run.id}")
     page.get_by_role("heading", name="Hidden norm").wait_for()
     page.wait_for_timeout(1500)
     page.evaluate(
         "() => { const send = WebSocket.prototype.send; window.sent = 0;"
         " WebSocket.prototype.send = function (...a) { window.sent++; return send.apply(this, a); }; }"
     )
-    page.wait_for_timeout(5000)
+    page.wait_for_timeout(4500)
     assert page.evaluate("window.sent") == 0
 
 
-def test_an_api_that_restarts_is_missed_and_found_again(make_service: Any, serve: Serve, open_page: OpenPage) -> None:
-    shaky = make_service()
-    run = shaky.bench.submit({"training": {"steps": 200, "warmup_steps": 20}}, name="shaky")
-    shaky.train(run.id, share=0.5, status=None)
+def test_an_api_that_restarts_is_missed_and_found_again(shaky: Any, serve: Serve, open_page: OpenPage) -> None:
+    run = next(run for run in shaky.bench.runs() if run.status == "running")
     page = open_page(f"{serve(shaky)}/run?id={run.id}")
     page.get_by_role("heading", name="Curves").wait_for()
     shaky.stop()

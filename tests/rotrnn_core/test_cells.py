@@ -10,6 +10,7 @@ from torch import Tensor
 from rotrnn_core.cells import CELLS, CellConfig, GRUConfig, S4Config, S4DConfig, S5Config, TransformerConfig
 from rotrnn_core.config import ConfigError, ModelConfig, RunConfig
 from rotrnn_core.layers import LAYERS, Cell
+from rotrnn_core.layers.channels import ChannelCell
 from rotrnn_core.model import Network, build_cell
 
 CLOSE = {"rtol": 0.0, "atol": 1e-11}
@@ -135,6 +136,17 @@ def test_reading_backwards_swaps_the_directions(label: str) -> None:
     states = cell.states(u).view(3, 9, cell.n_heads, 2, 2)
     turned = cell.states(u.flip(1)).view(3, 9, cell.n_heads, 2, 2)
     torch.testing.assert_close(turned.flip(1).flip(3), states, **CLOSE)
+
+
+@pytest.mark.parametrize("label", ["s4d-legs", "s4d-lin-bilinear", "s4"])
+def test_each_direction_of_a_channel_is_read_by_its_own_c(label: str) -> None:
+    cell = build(label, bidirectional=True)
+    assert isinstance(cell, ChannelCell)
+    u = sequence(9)
+    h = cell.states(u).view(3, 9, D_MODEL, cell.n, 2, 2)
+    C_re, C_im = (C.view(D_MODEL, 2, cell.n).mT for C in (cell.C_re, cell.C_im))
+    outputs = 2 * (C_re * h[..., 0] - C_im * h[..., 1]).sum((-1, -2)) + cell.D * u
+    torch.testing.assert_close(cell(u), outputs, **CLOSE)
 
 
 @pytest.mark.parametrize("label", VARIANTS)

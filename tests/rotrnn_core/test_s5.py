@@ -58,6 +58,21 @@ def test_the_eigenbasis_gives_hippo_legs_back(n: int) -> None:
     torch.testing.assert_close(normal.imag, torch.zeros_like(A), rtol=0, atol=1e-11)
 
 
+def test_entering_and_reading_are_products_with_the_eigenvectors() -> None:
+    basis = legs_eigenbasis(6).upper_half()
+    V = torch.complex(basis.V_re, basis.V_im)
+    x = torch.randn(6, 2, generator=generator(), dtype=torch.float64)
+    c = torch.randn(3, 6, generator=generator(), dtype=torch.complex128)
+    torch.testing.assert_close(joined(basis.enter(x)), V.mH @ x.to(V.dtype), **CLOSE)
+    torch.testing.assert_close(joined(basis.read(Complex(c.real, c.imag))), c @ V, **CLOSE)
+
+
+def test_every_eigenvector_has_one_phase_on_every_machine() -> None:
+    basis = legs_eigenbasis(8)
+    torch.testing.assert_close(basis.V_im[0], torch.zeros(8, dtype=torch.float64), **CLOSE)
+    assert (basis.V_re[0] > 0.01).all()
+
+
 def test_the_upper_half_and_its_conjugates_are_the_whole_basis() -> None:
     whole = legs_eigenbasis(8)
     half = whole.upper_half()

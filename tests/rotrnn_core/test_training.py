@@ -165,12 +165,15 @@ def break_at(run: _Run, step: int, kind: str) -> None:
     elif kind == "gradient":
         cell.C.register_hook(lambda grad: grad * (math.nan if run.step == step else 1.0))  # type: ignore[union-attr]
     else:
-        run.optimiser.register_step_post_hook(lambda *_: spoil(cell.B) if run.step == step else None)  # type: ignore[union-attr]
+        move = run.optimiser.step
 
+        def spoil() -> None:
+            move()
+            if run.step == step:
+                with torch.no_grad():
+                    cell.B.view(-1)[0] = torch.nan  # type: ignore[operator, union-attr]
 
-def spoil(parameter: torch.Tensor) -> None:
-    with torch.no_grad():
-        parameter.view(-1)[0] = torch.nan
+        run.optimiser.step = spoil  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("kind", ["activation", "gradient", "parameter"])

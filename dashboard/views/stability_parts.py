@@ -1,0 +1,178 @@
+"""What does the stability page show, part by part? Progress, verdict, figures and tables of one comparison."""
+
+import streamlit as st
+
+from client import HiddenNormComparison, HiddenNormGroup, Stability, Sweep
+from dashboard import shell, viewport
+from dashboard.connection import Answer, line
+from dashboard.figures.canvas import MODEBAR
+from dashboard.figures.heat import heat_figure
+from dashboard.figures.norms import norms_figure
+from dashboard.figures.spread import spread_figure
+from dashboard.palette import status_look
+from dashboard.sheets import numbers_sheet, paired_sheet, stability_sheet
+from dashboard.views import stability_words as said
+from dashboard.views.stability_choices import Chosen
+from dashboard.words import day_and_clock, listed, plain, plural
+
+MOVING = ("queued", "running", "cancelling")
+
+
+def progress(sweep: Sweep) -> None:
+    """How far the sweep is, in one line."""
+    counted = [(status_look(status), count) for status, count in sweep.counts.items() if count]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            f":gray[{plural(sweep.total, 'run')}, submitted {day_and_clock(sweep.created_at, shell.zone())}:]",
+            width="content",
+        )
+        for look, count in counted:
+            st.badge(
+                f"{count:,} {look.word.lower()}", icon=f":material/{look.icon}:", color=look.colour, help=look.meaning
+            )
+    if any(sweep.counts.get(status) for status in MOVING):
+        st.progress(sweep.done / sweep.total if sweep.total else 0.0)
+
+
+def no_norms_yet(sweep: Sweep | None) -> None:
+    """In place of figures without a single value."""
+    waiting = sweep is not None and any(sweep.counts.get(status) for status in MOVING)
+    with st.container(border=True):
+        st.subheader("No hidden norms yet", anchor=False)
+        st.markdown(
+            "The runs are in the queue; the first values arrive as soon as a worker has begun."
+            if waiting
+            else "None of these runs has left a trace of its hidden norms. `rotbench runs` lists what became of them."
+        )
+
+
+def claim(numbers: Stability) -> None:
+    """The verdict, and the numbers behind it."""
+    claim = numbers.claim
+    with st.container(border=True, key="claim"):
+        st.subheader(said.headline(claim), anchor=False)
+        left, right = st.columns(2, gap="medium")
+        for place, finding, title in (
+            (left, claim.rotrnn_constant, "RotRNN stays nearly constant"),
+            (right, claim.lru_not_constant, "LRU does not"),
+        ):
+            with place:
+                look = said.verdict(finding)
+                st.badge(f"{title}: {look.word}", icon=f":material/{look.icon}:", color=look.colour)
+                st.markdown(f":small[{plain(finding.text)}]")
+
+
+def warn(warnings: list[str], most: int = 5) -> None:
+    """What the API has to say about the comparison, in one box."""
+    said = [plain(warning) for warning in dict.fromkeys(warnings)]
+    if said:
+        more = [f"and {len(said) - most} more"] if len(said) > most else []
+        lines = [*said[:most], *more]
+        st.warning("\n".join(f"- {one}" for one in lines) if len(lines) > 1 else said[0], icon=":material/warning:")
+
+
+def figures(chosen: Chosen, groups: list[HiddenNormGroup]) -> None:
+    """The norms against the step, and the maps of their growth."""
+    width = viewport.columns()
+    diverged = line().ask(
+        ("runs", "diverged", chosen.sweep_id),
+        lambda bench: bench.run_page(sweep_id=chosen.sweep_id, status="diverged", limit=200).items,
+    )
+    ended = [run for run in diverged.value or () if chosen.holds(task=run.task, depth=run.depth)]
+    shown = HiddenNormComparison(chosen.statistic.name, (), tuple(groups))
+    if chosen.single_seeds or ended:
+        detailed = _with_seeds(chosen)
+        if detailed.value is not None:
+            shown = detailed.value
+        elif detailed.problem is not None:
+            shell.refusal(detailed.problem)
+    shell.section(
+        "Hidden norm while training",
+        "Measured on one fixed batch of the validation split, padding left out, before the first step and at regular "
+        "steps. Line: mean over seeds. Band: its 95% interval (Student's t). All panels share one logarithmic axis. A "
+        "cross ends the curve of a diverged seed; a triangle on the floor marks a step where a seed was left out "
+        "because its value is not finite.",
+    )
+    st.plotly_chart(
+        norms_figure(
+            shown,
+            chosen.statistic,
+            shell.mode(),
+            columns=width,
+            single_seeds=chosen.single_seeds,
+            divergences={run.id: run.divergence for run in ended},
+        ),
+        key="norms",
+        config=MODEBAR,
+        alt=f"{chosen.statistic.axis} against training step, one panel per layer, one line per cell",
+    )
+    if ended:
+        st.caption(said.diverged(ended))
+    if not any(len(group.steps) > 1 for group in groups):
+        return
+    shell.section(
+        "Where and when it moves",
+        "The mean over seeds, divided by its value at the first recorded step, on one colour scale for all maps: ochre "
+        "has grown, violet has shrunk, the page's own colour is unchanged.",
+    )
+    st.plotly_chart(
+        heat_figure(groups, shell.mode(), columns=3 if width > 1 else 1),
+        key="heat",
+        config=MODEBAR,
+        alt="Growth of the hidden norm by layer and training step, one map per cell",
+    )
+
+
+def _with_seeds(chosen: Chosen) -> Answer[HiddenNormComparison]:
+    return line().ask(
+        ("norms", chosen.sweep_id, chosen.statistic.name, chosen.task, chosen.depth),
+        lambda bench: bench.compare_hidden_norms(
+            statistic=chosen.statistic.name,
+            sweep_id=chosen.sweep_id,
+            task=chosen.task,
+            depth=chosen.depth,
+            runs=True,
+        ),
+    )
+
+
+def numbers(found: Stability) -> None:
+    """The stability numbers as a figure and as tables."""
+    cells = shell.cell_column({row.cell for row in found.rows}, pinned=True)
+    shell.section(
+        "Stability numbers",
+        "Each number is a mean over seeds with its 95% interval. "
+        + " ".join(f"**{measure.title}**: {measure.definition}." for measure in found.measures)
+        + " Spreads are written as factors: \u00d71.07 means that the largest norm is 7 % above the smallest.",
+    )
+    st.plotly_chart(
+        spread_figure(found.measures, found.rows, shell.mode(), columns=min(4, viewport.columns())),
+        key="spread",
+        config=MODEBAR,
+        alt="Stability numbers with 95% intervals per cell and depth",
+    )
+    st.dataframe(
+        stability_sheet(found),
+        hide_index=True,
+        height="content",
+        column_config=said.stability_columns(found, cells),
+        alt="Stability numbers per depth and cell",
+    )
+    if found.paired:
+        shell.section(
+            "Seed by seed against RotRNN",
+            "The spread over training of an LRU minus that of RotRNN with the same depth and seed, mean over seeds "
+            "with its 95% interval. As a factor: \u00d72 means that the LRU's norm moves over twice as wide a range.",
+        )
+        st.dataframe(
+            paired_sheet(found),
+            hide_index=True,
+            height="content",
+            column_config=said.paired_columns(cells),
+            alt="Paired differences of the spread over training",
+        )
+    with st.expander("All numbers, to sort and to download", icon=":material/table:"):
+        st.dataframe(numbers_sheet(found), hide_index=True, column_config=said.number_columns(), alt="All numbers")
+    accuracy = listed([f"{row.task}" for row in {r.task: r for r in found.accuracy}.values()])
+    if accuracy:
+        st.caption(f"Test accuracy on {plain(accuracy)}, after the last step.")
