@@ -105,18 +105,19 @@ def _listops_lru() -> Recipe:
     )
 
 
+SHORT_TASK: dict[str, Any] = {"name": "listops-short", "validation_size": 400}
 SHORT_MODEL: dict[str, Any] = {"d_model": 32, "d_state": 32, "n_layers": 2}
 SHORT_TRAINING: dict[str, Any] = {
-    "steps": 300,
-    "batch_size": 32,
-    "learning_rate": 4e-3,
-    "recurrence_learning_rate": 2e-3,
-    "warmup_steps": 30,
-    "log_every": 10,
+    "steps": 200,
+    "batch_size": 16,
+    "learning_rate": 1e-2,
+    "recurrence_learning_rate": 5e-3,
+    "warmup_steps": 20,
+    "log_every": 5,
     "evaluate_every": 100,
     "checkpoint_every": 100,
 }
-SHORT_PROBE: dict[str, Any] = {"every": 15, "batch_size": 32, "positions": 32}
+SHORT_PROBE: dict[str, Any] = {"every": 10, "batch_size": 16, "positions": 32}
 SHORT_CELLS: dict[str, dict[str, Any]] = {
     "rotrnn": {"name": "rotrnn", "n_heads": 8},
     "lru-learned": {"name": "lru", "normaliser": "learned"},
@@ -128,7 +129,7 @@ SHORT_CELLS: dict[str, dict[str, Any]] = {
 def _listops_short(label: str) -> Recipe:
     config = RunConfig.from_dict(
         {
-            "task": {"name": "listops-short"},
+            "task": SHORT_TASK,
             "model": {"cell": SHORT_CELLS[label], **SHORT_MODEL},
             "training": SHORT_TRAINING,
             "probe": SHORT_PROBE,

@@ -33,7 +33,11 @@ class MaskedBatchNorm(nn.Module):
         self.register_buffer("running_var", torch.ones(d_model))
 
     def forward(self, x: Inputs, valid: Valid | None = None) -> Inputs:
-        """Normalise; `valid` is all true when absent."""
+        """Normalise; `valid` is all true when absent. Statistics keep the parameters' precision under autocast."""
+        with torch.autocast(x.device.type, enabled=False):
+            return self._normalise(x.to(self.weight.dtype), valid)
+
+    def _normalise(self, x: Inputs, valid: Valid | None) -> Inputs:
         rows = x.reshape(-1, x.shape[-1])
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)

@@ -247,9 +247,14 @@ def test_a_network_without_equivalent_is_refused() -> None:
 
 def test_a_converted_network_trains_with_its_scales_among_the_recurrence() -> None:
     network = network_from(Network(ModelConfig(cell=LRUConfig(), d_model=4, d_state=8), tokens=5, classes=3))
-    groups = make_optimiser(network, TrainingConfig()).param_groups
-    scales = {block.cell.xi_log for block in network.blocks}
-    assert all(group["recurrence_rate"] for group in groups if scales & set(group["params"]))
+    scales = [block.cell.xi_log for block in network.blocks]
+    for scale in scales:
+        (group,) = (
+            group
+            for group in make_optimiser(network, TrainingConfig()).groups
+            if any(scale is parameter for parameter in group.parameters)
+        )
+        assert group.recurrence_rate
     network(torch.zeros(2, 6, dtype=torch.long)).square().sum().backward()
     assert all(scale.grad.any() for scale in scales)
 
