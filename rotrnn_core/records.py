@@ -67,7 +67,7 @@ class HiddenNorms:
     """One statistic of the hidden norms of every layer on the probe batch, after `step` updates.
 
     mean, deviation, minimum, maximum and non_finite have one entry per layer, over (batch, valid time);
-    profile is (layers, positions): the mean over the batch at each position in time.
+    profile is (layers, positions): the mean over the batch at each position in time, in float32's precision.
     """
 
     step: int

@@ -54,5 +54,8 @@ class WorkerSettings(BrokerSettings):
 
     @property
     def threads(self) -> int:
-        """Threads that one trainer may use; without a setting, the cores this process may run on."""
-        return self.trainer_threads or len(os.sched_getaffinity(0))
+        """Threads that one trainer may use; without a setting, the cores it may run on but one.
+
+        The last core is left to those who watch: with it, small networks train no faster and the rest waits.
+        """
+        return self.trainer_threads or max(1, len(os.sched_getaffinity(0)) - 1)

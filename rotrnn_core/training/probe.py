@@ -124,5 +124,10 @@ def _record(step: int, statistic: Statistic, layers: list[_Summary]) -> HiddenNo
         minimum=tuple(layer.minimum for layer in layers),
         maximum=tuple(layer.maximum for layer in layers),
         non_finite=tuple(layer.non_finite for layer in layers),
-        profile=tuple(layer.profile for layer in layers),
+        profile=tuple(_in_float32(layer.profile) for layer in layers),
     )
+
+
+def _in_float32(values: Sequence[float]) -> tuple[float, ...]:
+    """Rounded to what float32 holds: a profile is kept in half the space, and comes back as it was said."""
+    return tuple(torch.tensor(values, dtype=torch.float64).float().tolist())

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -34,9 +35,15 @@ def api(stack: Any) -> Iterator[httpx2.Client]:
         yield client
 
 
-def test_a_sweep_over_rest_trains_lives_and_gives_back_the_trainers_traces_to_the_last_bit(
-    stack: Any, api: httpx2.Client
-) -> None:
+def test_a_sweep_over_rest_trains_lives_and_is_read_back_as_the_trainer_said_it(stack: Any, api: httpx2.Client) -> None:
+    sweep_id, runs = _train_a_sweep(api)
+    for run in runs:
+        _check_traces_to_the_last_bit(api, run, stack.data_dir / "datasets")
+    _check_comparison(api, sweep_id)
+
+
+def _train_a_sweep(api: httpx2.Client) -> tuple[str, list[dict[str, Any]]]:
+    """Submit the two by two by two sweep, see metrics of a run while it runs, and wait for its end."""
     answer = api.post("/sweeps", json={"name": "two by two by two", "config": BASE, "grid": GRID})
     assert answer.status_code == 202, answer.text
     sweep = answer.json()
@@ -57,24 +64,27 @@ def test_a_sweep_over_rest_trains_lives_and_gives_back_the_trainers_traces_to_th
         time.sleep(0.1)
     assert seen_running_with_points, "no metric was readable while its run was running"
 
-    for run in runs:
-        records = _trained_here(run["config"], stack.data_dir / "datasets", threads=1)
-        answer = api.get(f"/runs/{run['id']}/hidden-norms", params={"include_profile": True}).json()
-        assert {series["statistic"] for series in answer["series"]} == set(STATISTICS)
-        for series in answer["series"]:
-            assert _trace(series) == [
-                (r.step, r.mean, r.deviation, r.minimum, r.maximum, r.non_finite, r.profile)
-                for r in records
-                if isinstance(r, HiddenNorms) and r.statistic == series["statistic"]
-            ]
-        (losses,) = api.get(f"/runs/{run['id']}/metrics", params={"key": "train_loss"}).json()["series"]
-        expected = [(r.step, r.loss) for r in records if isinstance(r, Loss)]
-        assert list(zip(losses["steps"], losses["values"], strict=True)) == expected
+    return sweep["id"], runs
 
 
-def test_the_comparison_has_a_group_for_each_cell_depth_and_layer(stack: Any, api: httpx2.Client) -> None:
-    sweep = api.get("/sweeps").json()["items"][0]
-    answer = api.get("/compare/hidden-norms", params={"sweep_id": sweep["id"], "statistic": "relative"}).json()
+def _check_traces_to_the_last_bit(api: httpx2.Client, run: dict[str, Any], data_dir: Path) -> None:
+    records = _trained_here(run["config"], data_dir, threads=1)
+    answer = api.get(f"/runs/{run['id']}/hidden-norms", params={"include_profile": True}).json()
+    assert {series["statistic"] for series in answer["series"]} == set(STATISTICS)
+    for series in answer["series"]:
+        assert _trace(series) == [
+            (r.step, r.mean, r.deviation, r.minimum, r.maximum, r.non_finite, r.profile)
+            for r in records
+            if isinstance(r, HiddenNorms) and r.statistic == series["statistic"]
+        ]
+    (losses,) = api.get(f"/runs/{run['id']}/metrics", params={"key": "train_loss"}).json()["series"]
+    expected = [(r.step, r.loss) for r in records if isinstance(r, Loss)]
+    assert list(zip(losses["steps"], losses["values"], strict=True)) == expected
+
+
+def _check_comparison(api: httpx2.Client, sweep_id: str) -> None:
+    """A group for each cell, depth and layer, over both seeds, that begins at 1."""
+    answer = api.get("/compare/hidden-norms", params={"sweep_id": sweep_id, "statistic": "relative"}).json()
     groups = {(g["cell"], g["depth"], g["layer"]): g for g in answer["groups"]}
     assert set(groups) == {(c, d, layer) for c in ("rotrnn", "lru-learned") for d in (1, 2) for layer in range(d)}
     for group in groups.values():
@@ -87,7 +97,7 @@ def test_the_comparison_has_a_group_for_each_cell_depth_and_layer(stack: Any, ap
         )
 
 
-def _trained_here(config: dict[str, Any], data_dir: Any, threads: int) -> list[Any]:
+def _trained_here(config: dict[str, Any], data_dir: Path, threads: int) -> list[Any]:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -49,7 +49,7 @@ def test_the_numbers_are_those_of_a_direct_computation(
             assert record.non_finite[layer] == 0
             assert probe.positions == (1, 2, 4, 9)
             profile = [wanted[:, 0].mean(), wanted[:, 1].mean(), wanted[:, 3].mean(), wanted[0, 8]]
-            assert record.profile[layer] == pytest.approx([float(value) for value in profile], rel=1e-12)
+            assert record.profile[layer] == pytest.approx([float(value) for value in profile], rel=1e-7)
 
 
 def test_relative_is_one_before_training_and_keeps_its_unit(small_run: Callable[..., RunConfig]) -> None:
