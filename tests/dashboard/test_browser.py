@@ -23,7 +23,7 @@ def test_a_page_opens_whole_and_is_never_wider_than_its_window(
     run = next(run for run in service.bench.runs() if run.name == "half-way")
     page = open_page(f"{serve(service)}/{path.format(run=run.id)}")
     page.get_by_role("heading", name=title, level=1).wait_for()
-    page.locator(".js-plotly-plot, [data-testid=stDataFrame]").first.wait_for()
+    page.locator(".js-plotly-plot:visible, [data-testid=stDataFrame]:visible").first.wait_for()
     for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(800)
