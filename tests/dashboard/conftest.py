@@ -274,7 +274,7 @@ def open_page(chromium: "Browser") -> "Iterator[Callable[..., Page]]":
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(180_000)
         page.goto(url)
         page.get_by_role("heading", level=1).first.wait_for()
         return page
