@@ -147,8 +147,8 @@ class Service:
         self.children[name] = child
         return child
 
-    def start_dispatcher(self) -> subprocess.Popen[bytes]:
-        return self.start("dispatcher", "worker.dispatcher")
+    def start_dispatcher(self, **settings: str) -> subprocess.Popen[bytes]:
+        return self.start("dispatcher", "worker.dispatcher", **settings)
 
     def start_worker(self, name: str = "worker", **settings: str) -> subprocess.Popen[bytes]:
         command = ("celery", "-A", "worker.app", "worker", "--pool", "prefork", "-c", "1")

@@ -117,8 +117,8 @@ def test_training_goes_on_while_postgres_is_away_and_every_record_arrives_once(
     mortal: tuple[Service, EmbeddedPostgres], trained: Trained, tiny: Tiny
 ) -> None:
     service, postgres = mortal
-    service.start_dispatcher()
-    service.start_worker()
+    service.start_dispatcher(ROTBENCH_LEASE_S="8")
+    service.start_worker(ROTBENCH_LEASE_S="8")
     run_id = service.add(tiny(LONG))
     trainer = service.hold(run_id, 10)
     postgres.stop()
@@ -126,7 +126,7 @@ def test_training_goes_on_while_postgres_is_away_and_every_record_arrives_once(
     away_since = time.monotonic()
     (spool,) = (service.folder / "spool").glob("*.jsonl")
     service.until(lambda: '"record":"Finished"' in spool.read_text(), "the end of training in the spool", 120)
-    time.sleep(max(0.0, 5 - (time.monotonic() - away_since)))
+    time.sleep(max(0.0, 10 - (time.monotonic() - away_since)))
     postgres.start()
     service.wait(run_id, Status.SUCCEEDED, within_s=60)
     service.holds_exactly(run_id, trained(tiny(LONG)))
