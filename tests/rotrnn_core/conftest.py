@@ -4,8 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
 
 from rotrnn_core.config import RunConfig
+from rotrnn_core.layers import Cell
 
 Section = dict[str, object]
 
@@ -40,3 +43,17 @@ def small_run() -> Callable[..., RunConfig]:
         return RunConfig.from_dict(sections)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def has_gradients_of() -> Callable[..., None]:
+    """Holds the gradients of a cell, by every parameter and by its input, against those of outputs found otherwise."""
+
+    def hold(cell: Cell, u: Tensor, outputs: Tensor, *, rtol: float, atol: float) -> None:
+        names, parameters = zip(*cell.named_parameters(), strict=True)
+        expected = torch.autograd.grad(outputs.square().sum(), [*parameters, u])
+        found = torch.autograd.grad(cell(u).square().sum(), [*parameters, u])
+        for name, a, b in zip([*names, "u"], found, expected, strict=True):
+            torch.testing.assert_close(a, b, rtol=rtol, atol=atol, msg=lambda text, name=name: f"{name}: {text}")
+
+    return hold
