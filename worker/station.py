@@ -13,11 +13,12 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
 from store import runs, workers
-from store.engine import make_engine, session_factory
+from store.engine import session_factory
 from store.errors import DeviceTaken
 from store.leases import Claim
 from worker import devices
 from worker.courier import RETRY_AFTER_S
+from worker.database import worker_engine
 from worker.delivery import first_line, is_away
 from worker.devices import DeviceUnusable
 from worker.kinship import die_with
@@ -172,9 +173,4 @@ class Station:
         self._told_to_stop = True
 
     def _engine(self) -> Engine:
-        return make_engine(
-            self._settings.database_url.get_secret_value(),
-            application_name=f"rotbench worker {self._name}",
-            pool_size=2,
-            statement_timeout_s=max(2.0, min(30.0, self._settings.lease_s / 2)),
-        )
+        return worker_engine(self._settings, self._name)
