@@ -16,12 +16,21 @@ from typing import IO, TYPE_CHECKING
 import psycopg
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 
 from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
     from sqlalchemy.orm import Session
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+"""Before torch is imported: a test process has one core, and OpenMP's threads spin while they wait."""
+
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("exploring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+"""No clock decides a test, and the same commit gives the same verdict; HYPOTHESIS_PROFILE=exploring looks further."""
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = "migrated"
