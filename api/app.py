@@ -16,13 +16,14 @@ from api.auth import bearer
 from api.documentation import describe
 from api.limits import BodyLimit
 from api.problems import Refusal
-from api.routers import catalogue, compare, health, runs, series, sweeps, workers
+from api.routers import catalogue, charts, compare, export, follow, health, runs, seeds, series, sweeps, workers
 from api.settings import Settings
+from api.streams import Streams, ending
 from api.telemetry import RequestMetrics, RunCounts
 from rotrnn_core.config import ConfigError
 from store import errors
 from store import runs as stored_runs
-from store.engine import make_engine, session_factory
+from store.engine import limits_within, make_engine, session_factory
 
 ERRORS: dict[type[Exception], Callable[[Any], Refusal]] = {
     Refusal: lambda refusal: refusal,
@@ -31,6 +32,7 @@ ERRORS: dict[type[Exception], Callable[[Any], Refusal]] = {
     errors.NotFound: refusals.not_found,
     errors.IllegalMove: refusals.illegal_move,
     errors.KeyReused: refusals.key_reused,
+    errors.KeyInFlight: refusals.key_in_flight,
     errors.BadCursor: refusals.bad_cursor,
     database.OperationalError: lambda _: refusals.database_away(),
     database.InterfaceError: lambda _: refusals.database_away(),
@@ -48,19 +50,22 @@ def create_app(settings: Settings) -> FastAPI:
         application_name="rotbench api",
         pool_size=settings.api_pool_size,
         statement_timeout_s=settings.api_statement_timeout_s,
+        idle_in_transaction_timeout_s=limits_within(settings.lease_s)["idle_in_transaction_timeout_s"],
     )
     sessions = session_factory(engine)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        with ending(streams):
+            yield
         engine.dispose()
 
     app = FastAPI(title="RotBench", version="1", lifespan=lifespan, redoc_url=None)
     app.state.settings = settings
     app.state.sessions = sessions
+    app.state.streams = streams = Streams(lambda: app.state.sessions)
     app.state.registry = registry = CollectorRegistry()
-    for router in (runs, series, sweeps, compare, catalogue, workers):
+    for router in (runs, series, follow, charts, sweeps, compare, seeds, export, catalogue, workers):
         app.include_router(router.router, dependencies=[Depends(bearer)])
     app.include_router(health.router)
     app.add_middleware(BodyLimit, max_bytes=settings.api_max_body_bytes)

@@ -9,19 +9,40 @@ from pydantic import Field
 from api.schemas import Wire
 
 
+class PublishedRead(Wire):
+    """A test accuracy that others have reported; mark is S (sourced) or U (unverified)."""
+
+    model: str
+    accuracy: float | None = Field(description="A share; null where training is reported to fail.")
+    standard_error: float | None
+    source: str
+    mark: str
+    note: str
+
+
 class TaskRead(Wire):
-    """A data set that runs can train on."""
+    """A data set that runs can train on, what it takes to beat, and what others have reported."""
 
     name: str
     title: str
     summary: str
     classes: int
-    tokens: int
+    kind: Literal["tokens", "frames"]
+    tokens: int = Field(description="Number of token ids; 0 where the input is frames.")
+    channels: int = Field(description="Numbers in a frame; 0 where the input is token ids.")
+    documents: int = Field(description="Sequences per example.")
     longest: int
     train_size: int
     validation_size: int
     test_size: int
     stand_in: bool = Field(description="True: its numbers never stand beside published ones.")
+    generated: bool = Field(description="True: its examples are drawn from a seed, and need no files.")
+    licence: str
+    citation: str
+    floor_majority: float | None = Field(description="Test accuracy of always saying the commonest class.")
+    floor_simple: float | None = Field(description="Test accuracy of a simple method that looks at no order.")
+    floor_method: str
+    published: list[PublishedRead]
 
 
 class TaskList(Wire):

@@ -31,7 +31,7 @@ _WHEN = {
     400: "The body could not be read.",
     401: "No token, or a wrong one.",
     404: "There is no such thing.",
-    409: "The state of the run does not allow it, or the idempotency key stands for another body.",
+    409: "The state of the run does not allow it, or the idempotency key is in use or spent.",
     413: "The body is too large.",
     422: "Something in the request is wrong; the document names field, value and remedy.",
     503: "The database does not answer.",

@@ -1,16 +1,21 @@
 """What do the seeds of one group say together? Statistics per step over curves of unequal length."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from api.bootstrap import mean_intervals
 from api.expansion import leaves
 
 Floats = NDArray[np.float64]
+_MEASURED = (
+    *("mean", "median", "iqm", "low", "high", "minimum", "maximum"),
+    *("bootstrap_low", "bootstrap_high"),
+)
 
 
 @dataclass(frozen=True)
@@ -26,58 +31,119 @@ class Curve:
 class OverSeeds:
     """Per step of the union of all steps, (steps,), and per layer, (steps, layers).
 
-    n counts the seeds with a finite value; mean, minimum and maximum are over those and NaN without any; low and high
-    bound the mean's 95% t interval and are NaN where n < 2; non_finite counts the seeds that recorded no finite value.
+    n counts the seeds with a finite value; mean, median, iqm, minimum and maximum are over those and NaN without any;
+    iqm leaves out a quarter of them, rounded down, at either end; low and high bound the mean's 95% t interval and are
+    NaN where n < 2; non_finite counts the seeds that recorded no finite value; recorded counts all steps.
     """
 
     steps: NDArray[np.int64]
     n: NDArray[np.int64]
     mean: Floats
+    median: Floats
+    iqm: Floats
     low: Floats
     high: Floats
     minimum: Floats
     maximum: Floats
     non_finite: NDArray[np.int64]
+    bootstrap_low: Floats | None = None
+    bootstrap_high: Floats | None = None
+    recorded: int = 0
 
 
-def over_seeds(curves: Sequence[Curve]) -> OverSeeds:
+def over_seeds(curves: Sequence[Curve], *, most_steps: int | None = None, bootstrap: bool = False) -> OverSeeds:
     """The statistics over seeds, step by step; several curves of one seed count once, by their mean.
 
     A curve that has no value at a step, because it is shorter or was recorded at other steps, lowers n there.
+
+    Args:
+        curves: At least one.
+        most_steps: At more steps than this, so many evenly chosen ones are kept, the first and the last among them.
+        bootstrap: Whether the mean's bootstrap interval is computed too.
     """
-    steps = np.unique(np.concatenate([curve.steps for curve in curves]))
+    every = _union([curve.steps for curve in curves])
+    steps = every if most_steps is None or every.size <= most_steps else every[_even(every.size, most_steps)]
+    values, present = _by_seed(curves, steps)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        found = _statistics(steps, values, present)
+    if bootstrap:
+        bounds = mean_intervals(values.reshape(len(values), -1))
+        low, high = (bound.reshape(found.mean.shape) for bound in bounds)
+        found = replace(found, bootstrap_low=low, bootstrap_high=high)
+    return replace(found, recorded=every.size)
+
+
+def over_seeds_in_logs(curves: Sequence[Curve], *, most_steps: int | None = None, bootstrap: bool = False) -> OverSeeds:
+    """The same from the logarithms of the values: mean is geometric, low and high bound it with the t interval of ln.
+
+    A value that is not positive has no finite logarithm and is left out and counted as such.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        logs = [Curve(curve.seed, curve.steps, np.log(curve.values)) for curve in curves]
+        found = over_seeds(logs, most_steps=most_steps, bootstrap=bootstrap)
+        back = {name: np.exp(values) for name in _MEASURED if (values := getattr(found, name)) is not None}
+    return replace(found, **back)
+
+
+def _union(series: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    if all(np.array_equal(steps, series[0]) for steps in series):
+        return series[0]
+    return np.unique(np.concatenate(series))
+
+
+def _even(count: int, most: int) -> NDArray[np.intp]:
+    return np.unique(np.rint(np.linspace(0, count - 1, most)).astype(np.intp))
+
+
+def _by_seed(curves: Sequence[Curve], steps: NDArray[np.int64]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Each seed's values at the steps, (seeds, steps, layers), NaN where not finite; and which it has recorded."""
     seeds = sorted({curve.seed for curve in curves})
-    layers = curves[0].values.shape[1]
-    total = np.zeros((len(seeds), steps.size, layers))
-    finite = np.zeros(total.shape, dtype=np.int64)
-    present = np.zeros((len(seeds), steps.size, 1), dtype=bool)
+    shape = (len(seeds), steps.size, curves[0].values.shape[1])
+    total, number = np.zeros(shape), np.zeros(shape)
+    present = np.zeros((*shape[:2], 1), dtype=bool)
+    if len(seeds) == len(curves) and all(np.array_equal(curve.steps, steps) for curve in curves):
+        values = np.stack([curve.values for curve in sorted(curves, key=lambda curve: curve.seed)])
+        return np.where(np.isfinite(values), values, np.nan), ~present
     for curve in curves:
         seed, at = seeds.index(curve.seed), np.searchsorted(steps, curve.steps)
-        is_finite = np.isfinite(curve.values)
-        total[seed, at] += np.where(is_finite, curve.values, 0.0)
-        finite[seed, at] += is_finite
+        shared = (at < steps.size) & (steps[np.minimum(at, steps.size - 1)] == curve.steps)
+        at, values = at[shared], curve.values[shared]
+        finite = np.isfinite(values)
+        total[seed, at] += np.where(finite, values, 0.0)
+        number[seed, at] += finite
         present[seed, at] = True
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        return _statistics(steps, total / finite, finite > 0, present)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return total / number, present
 
 
-def _statistics(steps: NDArray[np.int64], values: Floats, counted: NDArray[np.bool_], present: Any) -> OverSeeds:
+def _statistics(steps: NDArray[np.int64], values: Floats, present: NDArray[np.bool_]) -> OverSeeds:
+    counted = ~np.isnan(values)
+    whole = bool(counted.all())
     n = counted.sum(axis=0)
-    mean = np.where(counted, values, 0.0).sum(axis=0) / n
-    squares = np.where(counted, values - mean, 0.0) ** 2
-    half = stdtrit(np.maximum(n - 1, 1), 0.975) * np.sqrt(squares.sum(axis=0) / (n - 1) / n)
-    half = np.where(n >= 2, half, np.nan)
-    none = n == 0
+    mean = (values if whole else np.where(counted, values, 0.0)).sum(axis=0) / n
+    squares = (values - mean if whole else np.where(counted, values - mean, 0.0)) ** 2
+    quantiles = stdtrit(np.maximum(np.arange(len(values) + 1) - 1, 1), 0.975)
+    half = np.where(n >= 2, quantiles[n] * np.sqrt(squares.sum(axis=0) / (n - 1) / n), np.nan)
+    ordered = np.sort(values, axis=0)  # NaN last
+    place = np.arange(len(values)).reshape(-1, 1, 1)
+    middle = (place >= n // 4) & (place < n - n // 4)
     return OverSeeds(
         steps=steps,
         n=n,
         mean=mean,
+        median=(_nth(ordered, (n - 1) // 2) + _nth(ordered, n // 2)) / 2,
+        iqm=np.where(middle, ordered, 0.0).sum(axis=0) / (n - 2 * (n // 4)),
         low=mean - half,
         high=mean + half,
-        minimum=np.where(none, np.nan, np.where(counted, values, np.inf).min(axis=0)),
-        maximum=np.where(none, np.nan, np.where(counted, values, -np.inf).max(axis=0)),
+        minimum=ordered[0],
+        maximum=_nth(ordered, n - 1),
         non_finite=(present & ~counted).sum(axis=0),
     )
+
+
+def _nth(ordered: Floats, place: NDArray[np.int64]) -> Floats:
+    found: Floats = np.take_along_axis(ordered, np.clip(place, 0, len(ordered) - 1)[None], axis=0)[0]
+    return found
 
 
 def differing_fields(configs: Sequence[Mapping[str, Any]], ignored: str = "training.seed") -> dict[str, list[Any]]:

@@ -26,10 +26,11 @@ IdempotencyKey = Annotated[
 def earlier(session: Session, scope: str, key: str | None, wanted: BaseModel) -> UUID | None:
     """What the key stands for already; None when there is no key, or this transaction now owns it.
 
-    Waits for a request with the same key that is under way.
+    Waits a while for a request with the same key that is under way.
 
     Raises:
         KeyReused: The key was used with another body.
+        KeyInFlight: The other request takes longer.
     """
     if key is None:
         return None

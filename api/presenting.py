@@ -1,22 +1,29 @@
 """How is a stored run or sweep shown? Rows and what belongs to them, by a fixed number of queries per answer."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy.orm import Session
 
-from api.schemas import Divergence, RunRead, SweepRead, SweepSummary
-from store import attempts, metrics, sweeps
-from store.status import Priority
+from api.derived import cost_of, stuck
+from api.schemas import CostEstimate, Divergence, RunRead, SizeRead, SweepRead, SweepSummary
+from rotrnn_core.config import TASKS, RunConfig
+from rotrnn_core.cost import cost
+from store import attempts, metrics, paces, sweeps
+from store.runs import NewRun
+from store.status import Priority, Status
 from store.tables import RunRow, SweepRow
 
 LATEST = ("train_loss", "validation_accuracy", "test_accuracy")
+VALIDATION_LOSS = "validation_loss"
 
 
 def run_reads(session: Session, rows: Sequence[RunRow]) -> list[RunRead]:
     """The runs in the order given."""
-    ids = [row.id for row in rows]
-    latest = metrics.latest(session, ids, LATEST)
-    seconds_left = attempts.seconds_left(session, ids)
+    begun = [row.id for row in rows if row.attempt > 0]
+    latest = metrics.latest(session, begun, (*LATEST, VALIDATION_LOSS)) if begun else {}
+    seconds_left = attempts.seconds_left(session, begun) if begun else {}
     return [_run_read(row, latest.get(row.id, {}), seconds_left.get(row.id)) for row in rows]
 
 
@@ -30,6 +37,7 @@ def sweep_summaries(session: Session, rows: Sequence[SweepRow]) -> list[SweepSum
     """The sweeps in the order given."""
     ids = [row.id for row in rows]
     counts = sweeps.counts(session, ids)
+    left = paces.seconds_left(session, ids)
     return [
         SweepSummary(
             id=row.id,
@@ -40,6 +48,9 @@ def sweep_summaries(session: Session, rows: Sequence[SweepRow]) -> list[SweepSum
             total=row.total,
             counts={status.value: number for status, number in counts[row.id].items()},
             reused=row.reused,
+            combinations=row.combinations,
+            filled=counts[row.id].get(Status.SUCCEEDED, 0) + counts[row.id].get(Status.DIVERGED, 0),
+            seconds_left=left.get(row.id),
         )
         for row in rows
     ]
@@ -51,12 +62,56 @@ def sweep_read(session: Session, row: SweepRow) -> SweepRead:
     return SweepRead(**summary.model_dump(), runs=sweeps.run_ids(session, [row.id])[row.id])
 
 
+def sizes(new_runs: Sequence[NewRun], most: int = 100) -> list[SizeRead]:
+    """The distinct networks of runs to be made, with what each costs."""
+    networks: dict[str, SizeRead] = {}
+    for new in new_runs:
+        model = new.config["model"]
+        key = f"{new.task} {model}"
+        if key not in networks and len(networks) < most:
+            found = cost(RunConfig.part_from_dict("model", model), TASKS[new.task])
+            networks[key] = SizeRead(
+                cell=new.cell,
+                task=new.task,
+                depth=new.depth,
+                d_model=model["d_model"],
+                d_state=model["d_state"],
+                parameters=found.parameters,
+                state_size=found.state_size,
+                flops_per_token=found.flops_per_token,
+            )
+    return list(networks.values())
+
+
+def cost_estimate(session: Session, new_runs: Sequence[NewRun]) -> CostEstimate:
+    """What the runs would take, by the pace of past runs of the same networks."""
+    past = paces.past(session, sorted({(run.task, run.cell, run.depth) for run in new_runs}))
+    pace_of = {_like(pace.task, pace.model, pace.batch_size): pace.seconds / pace.steps for pace in past}
+    known = [
+        pace_of[like] * run.total_steps
+        for run in new_runs
+        if (like := _like(run.task, run.config["model"], run.config["training"]["batch_size"])) in pace_of
+    ]
+    return CostEstimate(
+        runs=len(new_runs),
+        steps=sum(run.total_steps for run in new_runs),
+        parameters=max((size.parameters for size in sizes(new_runs)), default=0),
+        device_seconds=sum(known) if known else None,
+        estimated_runs=len(known),
+    )
+
+
+def _like(task: str, model: Mapping[str, Any], batch_size: int) -> str:
+    return json.dumps([task, model, batch_size], sort_keys=True)
+
+
 def priority_name(priority: int) -> str:
     """The named level that a stored priority belongs to."""
     return max((p for p in Priority if p <= priority), default=Priority.LOW).name.lower()
 
 
 def _run_read(row: RunRow, latest: dict[str, float], seconds_left: float | None) -> RunRead:
+    needs = cost_of(row)
     divergence = None
     if row.divergence_step is not None:
         divergence = Divergence(step=row.divergence_step, layer=row.divergence_layer, kind=str(row.divergence_kind))
@@ -65,7 +120,10 @@ def _run_read(row: RunRow, latest: dict[str, float], seconds_left: float | None)
         | {
             "priority": priority_name(row.priority),
             "divergence": divergence,
-            "latest": latest,
+            "latest": {key: value for key, value in latest.items() if key in LATEST},
+            "stuck": stuck(row, latest.get(VALIDATION_LOSS)),
+            "state_size": needs.state_size if needs else None,
+            "flops_per_token": needs.flops_per_token if needs else None,
             "seconds_left": seconds_left,
         }
     )

@@ -64,6 +64,19 @@ def key_reused(error: errors.KeyReused) -> Refusal:
     )
 
 
+def key_in_flight(error: errors.KeyInFlight) -> Refusal:
+    """A request sent again while its first is being answered."""
+    return Refusal(
+        409,
+        "idempotency-key-in-flight",
+        _sentence(error),
+        field="Idempotency-Key",
+        value=error.key,
+        remedy="send the same request again in a second; it makes nothing twice",
+        headers={"Retry-After": "1"},
+    )
+
+
 def bad_cursor(error: errors.BadCursor, field: str = "cursor") -> Refusal:
     """A cursor that no listing made."""
     return Refusal(

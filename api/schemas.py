@@ -1,12 +1,13 @@
 """What do runs, sweeps and what they measured look like on the wire?"""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.fields import Name, Number
+from rotrnn_core.cost import Match
 from store.status import FailureClass, Outcome, Status
 
 PriorityName = Literal["low", "normal", "high"]
@@ -81,8 +82,19 @@ class RunRead(Wire):
     started_at: datetime | None
     finished_at: datetime | None
     parameter_count: int | None
+    state_size: int | None = Field(
+        None, description="Real numbers that all layers carry from step to step; 0 for attention."
+    )
+    flops_per_token: int | None = Field(
+        None, description="Multiplications and additions of a forward pass per token, norms and activations apart."
+    )
     device: str | None
     divergence: Divergence | None
+    stuck: bool | None = Field(
+        None,
+        description="Whether the last validation loss, after the warm-up and half of the steps, lies within 1% of "
+        "ln(classes); null while it is too early to say.",
+    )
     seconds_left: float | None = Field(
         description="Estimate from the pace of the present attempt; null unless running."
     )
@@ -122,10 +134,22 @@ class SweepCreate(Order):
     grid: dict[str, list[Any]] = Field(
         description="Dotted field to its values; every combination is a run. A value may be an object (model.cell)."
     )
+    combinations: list[dict[str, Any]] = Field(
+        default_factory=list,
+        max_length=10_000,
+        description="A list beside the grid: each item sets dotted fields to one value each and is crossed with the grid.",
+    )
     name: Name | None = None
     dry_run: bool = Field(False, description="Check and count only; nothing is stored.")
+    match: Match = Field(
+        "d_state",
+        description="What all cells have in common with the first cell of the grid. With parameters or flops each cell "
+        "gets the d_state that brings its layers nearest, in place of the one given; one that stays more than a "
+        "quarter away is refused.",
+    )
     dedupe: Literal["reuse", "force"] = Field(
-        "force", description="reuse: take a run that exists with the same configuration; force: start all anew."
+        "force",
+        description="reuse: take a run of the same configuration and code that exists; force: start all anew.",
     )
     priority: PriorityName = "normal"
 
@@ -138,9 +162,14 @@ class SweepSummary(Wire):
     created_at: datetime
     config: dict[str, Any] = Field(description="The base configuration, without the fields that the grid sets.")
     grid: dict[str, Any]
+    combinations: list[dict[str, Any]] = Field(default_factory=list)
     total: int
     counts: dict[str, int] = Field(description="Runs by status; a status without runs is left out.")
     reused: int = Field(description="Runs that another submission had made.")
+    filled: int = Field(0, description="Cells that hold a result: their runs have succeeded or diverged.")
+    seconds_left: float | None = Field(
+        None, description="Estimate from the pace of its runs, if as many go on training at once; null if none trains."
+    )
 
 
 class SweepRead(SweepSummary):
@@ -156,13 +185,50 @@ class SweepPage(Wire):
     next_cursor: str | None
 
 
+class SizeRead(Wire):
+    """A network of a sweep and what it costs."""
+
+    cell: str
+    task: str
+    depth: int
+    d_model: int
+    d_state: int
+    parameters: int
+    state_size: int
+    flops_per_token: int
+
+
+class SweepExtend(Order):
+    """More seeds for every cell of a sweep."""
+
+    seeds: list[Annotated[int, Field(ge=0, lt=2**53)]] = Field(min_length=1, max_length=1_000)
+    dedupe: Literal["reuse", "force"] = "force"
+
+
+class CostEstimate(Wire):
+    """What the runs of a sweep that do not exist yet would take."""
+
+    runs: int
+    steps: int = Field(description="Updates of all of them.")
+    parameters: int = Field(description="Parameters of the largest network.")
+    device_seconds: float | None = Field(
+        description="On one device, from past runs of equal task, model and batch size; null if none of them has any."
+    )
+    estimated_runs: int = Field(description="How many of the runs have such past runs; the others are not counted.")
+
+
 class SweepPlan(Wire):
     """What a sweep would start."""
+
+    cost: CostEstimate
 
     total: int = Field(description="Distinct runs.")
     configs_preview: list[dict[str, Any]] = Field(description="The first five configurations, complete.")
     duplicates: int = Field(description="Runs that exist already with the same configuration; dedupe=reuse takes them.")
     merged: int = Field(description="Cells of the grid that equal an earlier cell and make no run of their own.")
+    sizes: list[SizeRead] = Field(
+        default_factory=list, description="The first hundred distinct networks, in the order of the grid."
+    )
 
 
 class MetricSeriesRead(Wire):
@@ -192,7 +258,10 @@ class HiddenNormSeriesRead(Wire):
     minimum: list[list[Number]]
     maximum: list[list[Number]]
     non_finite: list[list[int]]
-    profile: list[list[list[Number]]] | None = Field(description="(steps, layers, positions); null unless asked for.")
+    profile_steps: list[int] | None = Field(description="Steps whose profile is kept; null unless asked for.")
+    profile: list[list[list[Number]]] | None = Field(
+        description="(profile steps, layers, positions); null unless asked for."
+    )
 
 
 class HiddenNormsRead(Wire):
@@ -233,7 +302,9 @@ class AttemptRead(Wire):
     outcome: Outcome | None
     failure_class: FailureClass | None
     reason: str | None
-    resumed_from_step: int | None
+    training_started_at: datetime | None = Field(description="When its first step began; null while it prepares.")
+    resumed_from_step: int | None = Field(description="0 for a fresh start, null until training has begun.")
+    resumed_from_attempt: int | None = Field(description="Whose checkpoint it goes on from; null for a fresh start.")
     environment: dict[str, str] | None
 
 
@@ -241,6 +312,23 @@ class AttemptList(Wire):
     """Every try, first to last."""
 
     items: list[AttemptRead]
+
+
+class EventRead(Wire):
+    """One thing that happened to a run, in words."""
+
+    id: int
+    at: datetime
+    kind: str
+    attempt: int
+    message: str
+
+
+class History(Wire):
+    """What happened to a run, first to last."""
+
+    items: list[EventRead]
+    next_cursor: int | None = Field(description="Give it as `after` to go on; null while nothing has happened.")
 
 
 class CheckpointRead(Wire):

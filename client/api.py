@@ -1,10 +1,11 @@
 """What can a program do with RotBench? One method per thing the API offers, typed on both sides."""
 
+import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, BinaryIO, Self, overload
 from urllib.parse import quote
 
 from client.connection import Connection, find
@@ -14,10 +15,12 @@ from client.results import (
     Attempt,
     CellModel,
     Checkpoint,
+    Event,
     HiddenNormComparison,
     HiddenNormTrace,
     LogPage,
     MetricSeries,
+    Profiles,
     Recipe,
     Run,
     RunPage,
@@ -28,6 +31,7 @@ from client.results import (
     Task,
     Worker,
 )
+from client.seeds import Difference, MetricComparison, SurvivalGroup
 from client.wire import T, read
 
 Config = Mapping[str, Any]
@@ -174,6 +178,10 @@ class RotBench:
         """Each try at the run, first to last."""
         return _items(Attempt, self._http.get(_path("runs", run_id, "attempts")))
 
+    def history(self, run_id: str, *, after: int = 0) -> tuple[Event, ...]:
+        """What happened to the run, first to last, after the event of that id."""
+        return _items(Event, self._http.get(_path("runs", run_id, "history"), {"after": after, "limit": 2000}))
+
     def checkpoints(self, run_id: str) -> tuple[Checkpoint, ...]:
         """The checkpoints that are kept."""
         return _items(Checkpoint, self._http.get(_path("runs", run_id, "checkpoints")))
@@ -186,20 +194,29 @@ class RotBench:
         name: str | None = None,
         priority: str | None = None,
         dedupe: str | None = None,
+        match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Sweep:
         """Start one run per cell of the grid over the base configuration.
 
         dedupe "reuse" takes runs that exist with the same configuration, "force" (the default) starts all anew.
+        match "parameters" or "flops" gives each cell the d_state that brings it nearest to the first one.
         """
         body = _without_none(
-            {"name": name, "config": dict(config), "grid": dict(grid), "priority": priority, "dedupe": dedupe}
+            {
+                "name": name,
+                "config": dict(config),
+                "grid": dict(grid),
+                "priority": priority,
+                "dedupe": dedupe,
+                "match": match,
+            }
         )
         return read(Sweep, self._http.post("/v1/sweeps", body, key=idempotency_key or str(uuid.uuid4())))
 
-    def plan_sweep(self, config: Config, grid: Mapping[str, Sequence[Any]]) -> SweepPlan:
+    def plan_sweep(self, config: Config, grid: Mapping[str, Sequence[Any]], *, match: str | None = None) -> SweepPlan:
         """Check a sweep and count its runs; nothing is started or stored."""
-        body = {"config": dict(config), "grid": dict(grid), "dry_run": True}
+        body = _without_none({"config": dict(config), "grid": dict(grid), "dry_run": True, "match": match})
         return read(SweepPlan, self._http.post("/v1/sweeps", body, key=str(uuid.uuid4())))
 
     def get_sweep(self, sweep_id: str) -> Sweep:
@@ -223,6 +240,19 @@ class RotBench:
     def cancel_sweep(self, sweep_id: str) -> Sweep:
         """Cancel every run of the sweep that has not ended."""
         return read(Sweep, self._http.post(_path("sweeps", sweep_id, "cancel")))
+
+    def pause_sweep(self, sweep_id: str) -> Sweep:
+        """Pause every run that the sweep made and that waits or trains."""
+        return read(Sweep, self._http.post(_path("sweeps", sweep_id, "pause")))
+
+    def resume_sweep(self, sweep_id: str) -> Sweep:
+        """Queue every paused run that the sweep made."""
+        return read(Sweep, self._http.post(_path("sweeps", sweep_id, "resume")))
+
+    def extend_sweep(self, sweep_id: str, seeds: Sequence[int], *, dedupe: str | None = None) -> Sweep:
+        """Queue every cell of the sweep with each further seed."""
+        body = _without_none({"seeds": list(seeds), "dedupe": dedupe})
+        return read(Sweep, self._http.post(_path("sweeps", sweep_id, "extend"), body, key=str(uuid.uuid4())))
 
     @overload
     def wait(self, started: Run | str, *, timeout_s: float | None = None, poll_s: float = 1.0) -> Run: ...
@@ -265,10 +295,12 @@ class RotBench:
         depth: OneOrMoreNumbers = None,
         layer: int | None = None,
         runs: bool = False,
+        scale: str | None = None,
     ) -> HiddenNormComparison:
         """Hidden norms per cell, depth and layer: mean over seeds with n and a 95% interval per step.
 
-        With `runs`, each group also holds the curve of every seed.
+        With `runs`, each group also holds the curve of every seed; with scale "log" the mean is geometric and its
+        interval that of the logarithms.
         """
         query = {
             "statistic": statistic,
@@ -278,8 +310,30 @@ class RotBench:
             "depth": depth,
             "layer": layer,
             "runs": runs,
+            "scale": scale,
         }
         return read(HiddenNormComparison, self._http.get("/v1/compare/hidden-norms", query))
+
+    def compare_profiles(
+        self,
+        *,
+        statistic: str = "per_head",
+        sweep_id: str | None = None,
+        task: str | None = None,
+        cell: OneOrMore = None,
+        depth: OneOrMoreNumbers = None,
+        step: int | None = None,
+    ) -> Profiles:
+        """Norms along the sequence per cell, depth and layer: at the last kept step, or at the last up to `step`."""
+        query = {
+            "statistic": statistic,
+            "sweep_id": sweep_id,
+            "task": task,
+            "cell": cell,
+            "depth": depth,
+            "step": step,
+        }
+        return read(Profiles, self._http.get("/v1/compare/profiles", query))
 
     def stability(
         self,
@@ -292,6 +346,78 @@ class RotBench:
         """The stability numbers with intervals, paired differences and the verdict on the claim."""
         query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
         return read(Stability, self._http.get("/v1/compare/stability", query))
+
+    def compare_metrics(
+        self,
+        key: str,
+        *,
+        sweep_id: str | None = None,
+        task: str | None = None,
+        cell: OneOrMore = None,
+        depth: OneOrMoreNumbers = None,
+        group_by: OneOrMore = None,
+        max_steps: int | None = None,
+    ) -> MetricComparison:
+        """One metric per cell, depth and the fields of `group_by`: statistics over seeds at each step."""
+        query = {
+            "key": key,
+            "sweep_id": sweep_id,
+            "task": task,
+            "cell": cell,
+            "depth": depth,
+            "group_by": group_by,
+            "max_steps": max_steps,
+        }
+        return read(MetricComparison, self._http.get("/v1/compare/metrics", query))
+
+    def survival(
+        self,
+        *,
+        sweep_id: str | None = None,
+        task: str | None = None,
+        cell: OneOrMore = None,
+        depth: OneOrMoreNumbers = None,
+    ) -> tuple[SurvivalGroup, ...]:
+        """The share of seeds neither diverged nor stuck, per cell and depth, by step."""
+        query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
+        return _items(SurvivalGroup, self._http.get("/v1/compare/survival", query), "groups")
+
+    def differences(
+        self,
+        key: str = "test_accuracy",
+        *,
+        reference: str = "rotrnn",
+        sweep_id: str | None = None,
+        task: str | None = None,
+        cell: OneOrMore = None,
+        depth: OneOrMoreNumbers = None,
+    ) -> tuple[Difference, ...]:
+        """The last value of a metric in each cell minus that in the reference, paired by depth and seed."""
+        query = {
+            "key": key,
+            "reference": reference,
+            "sweep_id": sweep_id,
+            "task": task,
+            "cell": cell,
+            "depth": depth,
+        }
+        return _items(Difference, self._http.get("/v1/compare/differences", query), "rows")
+
+    def export(self, what: str, kind: str, sink: BinaryIO, **filters: Any) -> dict[str, Any]:
+        """Write everything that was measured into a binary file, unthinned.
+
+        Args:
+            what: runs, metrics or hidden-norms.
+            kind: csv, json (an object per line) or parquet.
+            sink: Where it goes.
+            filters: status, task, cell, depth, seed, sweep_id, run_id; key of metrics, statistic of hidden norms.
+
+        Returns:
+            Its provenance: the filters, the version of the code, and the time.
+        """
+        headers = self._http.download(f"/v1/export/{quote(what, safe='')}.{quote(kind, safe='')}", filters, sink)
+        found: dict[str, Any] = json.loads(headers["x-rotbench-provenance"])
+        return found
 
     def tasks(self) -> tuple[Task, ...]:
         """The data sets."""

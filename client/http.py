@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 import httpx2
@@ -76,6 +76,23 @@ class Transport:
         """The decoded answer of a GET."""
         return self._send("GET", path, query=query)
 
+    def download(self, path: str, query: Query, sink: BinaryIO) -> Mapping[str, str]:
+        """Write the bytes of a GET into the sink as they come; the answer's headers.
+
+        Raises:
+            APIUnreachable: There is no answer, or it broke off: what the sink holds is not all.
+        """
+        try:
+            with self._client.stream("GET", path, params=_given(query), headers={"Accept": "*/*"}) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    self._decoded(answer)
+                for piece in answer.iter_bytes():
+                    sink.write(piece)
+                return dict(answer.headers)
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from error
+
     def post(self, path: str, body: object = None, *, key: str | None = None) -> Any:
         """The decoded answer of a POST; with an idempotency key it is safe to send again."""
         return self._send("POST", path, body=body, key=key)
@@ -106,7 +123,7 @@ class Transport:
                 if not (left and repeatable):
                     raise self._unreachable(error) from error
             else:
-                if not (left and repeatable and answer.status_code in AWAY):
+                if not (left and repeatable and _says_later(answer)):
                     return self._decoded(answer)
             self._pause(wait_s)
         raise AssertionError("the last try returns or raises")
@@ -155,6 +172,11 @@ class Transport:
             title="Unexpected answer",
             remedy="check the address and what stands before the API",
         )
+
+
+def _says_later(answer: httpx2.Response) -> bool:
+    """Whether the same request may well be answered in a while: the service is away, or still answers its first."""
+    return answer.status_code in AWAY or (answer.status_code == 409 and "Retry-After" in answer.headers)
 
 
 def _given(query: Query) -> list[tuple[str, Any]]:

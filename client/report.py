@@ -4,11 +4,11 @@ Spreads are of the natural logarithm of the relative norm; readers see exp(sprea
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from client.palette import cell_order, cell_style
-from client.results import AccuracyRow, PairedRow, Stability, StabilityRow
+from client.results import AccuracyRow, OverDepthRow, PairedRow, Stability, StabilityRow
 
 ABSENT = "-"
 SPREADS = (
@@ -38,7 +38,7 @@ NOTHING = Quantity(ABSENT, "", 0)
 
 @dataclass(frozen=True)
 class ConditionRow:
-    """One cell at one depth: final test accuracy and the three spreads."""
+    """One cell at one depth: final test accuracy, the three spreads, and how many parameters its networks have."""
 
     task: str
     cell: str
@@ -46,17 +46,30 @@ class ConditionRow:
     depth: int
     accuracy: Quantity
     spreads: tuple[Quantity, ...]
+    parameters: str = ABSENT
 
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A cell against RotRNN at equal depth and seed, in spread over training (ln)."""
+    """A cell against RotRNN at equal depth and seed: in spread over training (ln), and in settling step."""
 
     task: str
     cell: str
     title: str
     depth: str
     difference: Quantity
+    settling: Quantity = NOTHING
+
+
+@dataclass(frozen=True)
+class OverDepthLine:
+    """How far a cell's final norms lie apart over depths, as a factor."""
+
+    task: str
+    cell: str
+    title: str
+    depths: tuple[int, ...]
+    spread: Quantity
 
 
 def conditions(stability: Stability) -> tuple[ConditionRow, ...]:
@@ -72,6 +85,7 @@ def conditions(stability: Stability) -> tuple[ConditionRow, ...]:
             depth=key[2],
             accuracy=_share(accuracy.get(key)),
             spreads=tuple(_factor(spreads.get((*key, measure))) for measure, _ in SPREADS),
+            parameters=_counts([row.parameters for row in stability.costs if (row.task, row.cell, row.depth) == key]),
         )
         for key in sorted(keys, key=lambda key: (key[0], cell_order(key[1]), key[2]))
     )
@@ -83,6 +97,7 @@ def differences(stability: Stability) -> tuple[DifferenceRow, ...]:
     def place(row: PairedRow) -> tuple[object, ...]:
         return (row.task, cell_order(row.cell), row.depth is None, row.depth or 0)
 
+    settling = {(row.task, row.cell, row.depth): row for row in stability.paired_settling}
     return tuple(
         DifferenceRow(
             task=row.task,
@@ -90,8 +105,17 @@ def differences(stability: Stability) -> tuple[DifferenceRow, ...]:
             title=cell_style(row.cell).title,
             depth="all" if row.depth is None else str(row.depth),
             difference=_quantity(row.difference, row.low, row.high, row.n, "{:+.3f}"),
+            settling=_steps(settling.get((row.task, row.cell, row.depth))),
         )
         for row in sorted(stability.paired, key=place)
+    )
+
+
+def over_depth(stability: Stability) -> tuple[OverDepthLine, ...]:
+    """The spread over depth of each cell, RotRNN first."""
+    return tuple(
+        OverDepthLine(row.task, row.cell, cell_style(row.cell).title, row.depths, _factor(row))
+        for row in sorted(stability.over_depth, key=lambda row: (row.task, cell_order(row.cell)))
     )
 
 
@@ -118,7 +142,16 @@ def _share(row: AccuracyRow | None) -> Quantity:
     return _quantity(100 * row.estimate, low, high, row.n, "{:.1f}", unit=" %")
 
 
-def _factor(row: StabilityRow | None) -> Quantity:
+def _steps(row: PairedRow | None) -> Quantity:
+    return NOTHING if row is None else _quantity(row.difference, row.low, row.high, row.n, "{:+.0f}")
+
+
+def _counts(counts: Sequence[int]) -> str:
+    """One number, or the least and the greatest."""
+    return "-".join(f"{count:,}" for count in sorted({min(counts), max(counts)})) if counts else ABSENT
+
+
+def _factor(row: StabilityRow | OverDepthRow | None) -> Quantity:
     if row is None or row.estimate is None:
         return Quantity(ABSENT, "", row.n if row else 0)
     low, high = (None if bound is None else _exp(bound) for bound in (row.low, row.high))

@@ -19,7 +19,11 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Run:
-    """One training run as it stands; `latest` maps a metric's key to its last value."""
+    """One training run as it stands; `latest` maps a metric's key to its last value.
+
+    state_size counts real numbers over all layers, flops_per_token multiplications and additions of a forward pass;
+    stuck says whether the loss stays at that of a guess, and is None while it is too early to say.
+    """
 
     id: str
     name: str | None
@@ -46,6 +50,9 @@ class Run:
     divergence: Divergence | None
     seconds_left: float | None
     latest: dict[str, float] = field(default_factory=dict)
+    state_size: int | None = None
+    flops_per_token: int | None = None
+    stuck: bool | None = None
 
     @property
     def active(self) -> bool:
@@ -79,6 +86,9 @@ class Sweep:
     counts: dict[str, int]
     runs: tuple[str, ...] = ()
     reused: int = 0
+    combinations: tuple[dict[str, Any], ...] = ()
+    filled: int = 0
+    seconds_left: float | None = None
 
     @property
     def done(self) -> int:
@@ -100,6 +110,20 @@ class SweepPage:
 
 
 @dataclass(frozen=True)
+class Size:
+    """A network of a sweep and what it costs."""
+
+    cell: str
+    task: str
+    depth: int
+    d_model: int
+    d_state: int
+    parameters: int
+    state_size: int
+    flops_per_token: int
+
+
+@dataclass(frozen=True)
 class SweepPlan:
     """What a sweep would start: its distinct runs, the first configurations, and how many exist already.
 
@@ -110,6 +134,7 @@ class SweepPlan:
     configs_preview: tuple[dict[str, Any], ...]
     duplicates: int = 0
     merged: int = 0
+    sizes: tuple[Size, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,7 +151,7 @@ class MetricSeries:
 class HiddenNormSeries:
     """One statistic of a run's hidden norms: per recorded step, one entry per layer.
 
-    profile is (steps, layers, positions), None unless asked for.
+    profile is (profile steps, layers, positions), for some of the steps; None unless asked for.
     """
 
     statistic: str
@@ -137,6 +162,7 @@ class HiddenNormSeries:
     minimum: tuple[tuple[float, ...], ...]
     maximum: tuple[tuple[float, ...], ...]
     non_finite: tuple[tuple[int, ...], ...]
+    profile_steps: tuple[int, ...] | None = None
     profile: tuple[tuple[tuple[float, ...], ...], ...] | None = None
 
 
@@ -184,6 +210,19 @@ class Attempt:
     reason: str | None
     resumed_from_step: int | None
     environment: dict[str, Any] | None
+    training_started_at: datetime | None = None
+    resumed_from_attempt: int | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened to a run, in words."""
+
+    id: int
+    at: datetime
+    kind: str
+    attempt: int
+    message: str
 
 
 @dataclass(frozen=True)
@@ -246,6 +285,36 @@ class HiddenNormComparison:
 
 
 @dataclass(frozen=True)
+class ProfileGroup:
+    """The norm along the sequence in one layer over the seeds of one cell and depth, at the last kept training step.
+
+    positions are places in the sequence, the first is 1; mean is geometric, low and high bound its 95% interval.
+    """
+
+    task: str
+    cell: str
+    depth: int
+    layer: int
+    statistic: str
+    run_ids: tuple[str, ...]
+    steps: tuple[int, ...]
+    positions: tuple[int, ...]
+    n: tuple[int, ...]
+    mean: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    non_finite: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Norms along the sequence, of several cells side by side."""
+
+    statistic: str
+    groups: tuple[ProfileGroup, ...]
+
+
+@dataclass(frozen=True)
 class Measure:
     """What one stability number means."""
 
@@ -267,6 +336,8 @@ class StabilityRow:
     low: float | None
     high: float | None
     n: int
+    bootstrap_low: float | None = None
+    bootstrap_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -281,6 +352,8 @@ class PairedRow:
     low: float | None
     high: float | None
     n: int
+    bootstrap_low: float | None = None
+    bootstrap_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -311,6 +384,36 @@ class AccuracyRow:
     low: float | None
     high: float | None
     n: int
+    bootstrap_low: float | None = None
+    bootstrap_high: float | None = None
+
+
+@dataclass(frozen=True)
+class OverDepthRow:
+    """How far a cell's final norms lie apart over depths, by the seeds that have every one of them."""
+
+    task: str
+    cell: str
+    measure: str
+    depths: tuple[int, ...]
+    estimate: float | None
+    low: float | None
+    high: float | None
+    n: int
+    bootstrap_low: float | None = None
+    bootstrap_high: float | None = None
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """What the networks of one task, cell and depth need; several rows where they differ in size."""
+
+    task: str
+    cell: str
+    depth: int
+    parameters: int
+    state_size: int
+    flops_per_token: int
 
 
 @dataclass(frozen=True)
@@ -323,11 +426,27 @@ class Stability:
     claim: Claim
     accuracy: tuple[AccuracyRow, ...]
     warnings: tuple[str, ...] = ()
+    paired_settling: tuple[PairedRow, ...] = ()
+    over_depth: tuple[OverDepthRow, ...] = ()
+    depth_measure: Measure | None = None
+    costs: tuple[CostRow, ...] = ()
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """A test accuracy that others have reported, None where training failed; mark is S (sourced) or U (unverified)."""
+
+    model: str
+    accuracy: float | None
+    standard_error: float | None
+    source: str
+    mark: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A data set that runs can train on."""
+    """A data set that runs can train on; floors are test accuracies that any useful network is above."""
 
     name: str
     title: str
@@ -339,6 +458,21 @@ class Task:
     validation_size: int
     test_size: int
     stand_in: bool
+    kind: str = "tokens"
+    channels: int = 0
+    documents: int = 1
+    generated: bool = False
+    licence: str = ""
+    citation: str = ""
+    floor_majority: float | None = None
+    floor_simple: float | None = None
+    floor_method: str = ""
+    published: tuple[PublishedFigure, ...] = ()
+
+    @property
+    def floor(self) -> float | None:
+        """The highest known floor."""
+        return max((f for f in (self.floor_majority, self.floor_simple) if f is not None), default=None)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TextIO
 from client.results import HiddenNormTrace, MetricSeries, Run, Stability
 from client.wire import plain
 
+COST = ("state_size", "flops_per_token", "stuck")
 RUN_FIELDS = (
     "id",
     "name",
@@ -51,7 +52,7 @@ class Sheet:
 
 def runs_sheet(stream: TextIO) -> Sheet:
     """A sheet for `write_run`."""
-    return Sheet(stream, (*RUN_FIELDS, *LATEST, *(f"divergence_{name}" for name in DIVERGENCE), "config"))
+    return Sheet(stream, (*RUN_FIELDS, *LATEST, *(f"divergence_{name}" for name in DIVERGENCE), "config", *COST))
 
 
 def write_run(sheet: Sheet, run: Run) -> None:
@@ -61,6 +62,7 @@ def write_run(sheet: Sheet, run: Run) -> None:
         *(run.latest.get(name) for name in LATEST),
         *(getattr(run.divergence, name, None) for name in DIVERGENCE),
         json.dumps(run.config, separators=(",", ":")),
+        *(getattr(run, name) for name in COST),
     )
 
 
@@ -94,18 +96,28 @@ def write_hidden_norms(sheet: Sheet, run: Run, trace: HiddenNormTrace) -> None:
 
 def write_stability(stream: TextIO, stability: Stability) -> None:
     """One row per measure, paired difference and accuracy, in the API's units (spreads in ln)."""
-    sheet = Sheet(stream, ("kind", "task", "cell", "depth", "measure", "estimate", "low", "high", "n", "unit"))
+    header = ("kind", "task", "cell", "depth", "measure", "estimate", "low", "high", "n", "unit")
+    sheet = Sheet(stream, (*header, "bootstrap_low", "bootstrap_high"))
     units = {measure.name: measure.unit for measure in stability.measures}
     for row in stability.rows:
         where = (row.task, row.cell, row.depth, row.measure)
-        sheet.row("measure", *where, row.estimate, row.low, row.high, row.n, units.get(row.measure))
-    for pair in stability.paired:
+        unit = units.get(row.measure)
+        boot = (row.bootstrap_low, row.bootstrap_high)
+        sheet.row("measure", *where, row.estimate, row.low, row.high, row.n, unit, *boot)
+    for over in stability.over_depth:
+        depths = " ".join(map(str, over.depths))
+        boot = (over.bootstrap_low, over.bootstrap_high)
+        value = (over.estimate, over.low, over.high, over.n)
+        sheet.row("measure", over.task, over.cell, depths, over.measure, *value, "ln", *boot)
+    for pair in (*stability.paired, *stability.paired_settling):
         where_paired = (pair.task, pair.cell, "all" if pair.depth is None else pair.depth, pair.measure)
         unit = units.get(pair.measure)
-        sheet.row("difference_to_rotrnn", *where_paired, pair.difference, pair.low, pair.high, pair.n, unit)
+        boot = (pair.bootstrap_low, pair.bootstrap_high)
+        sheet.row("difference_to_rotrnn", *where_paired, pair.difference, pair.low, pair.high, pair.n, unit, *boot)
     for share in stability.accuracy:
         where = (share.task, share.cell, share.depth, "test_accuracy")
-        sheet.row("accuracy", *where, share.estimate, share.low, share.high, share.n, "share")
+        boot = (share.bootstrap_low, share.bootstrap_high)
+        sheet.row("accuracy", *where, share.estimate, share.low, share.high, share.n, "share", *boot)
 
 
 def _identity(run: Run) -> tuple[object, ...]:

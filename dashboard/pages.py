@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import viewport
-from dashboard.views import run, runs, stability
+from dashboard.views import compare, fleet, run, runs, stability, submit, sweeps
 
 _PAGES = "pages"
 
@@ -14,7 +14,11 @@ def open_chosen(home: str = "stability") -> None:
     """Put up the navigation and draw the page that the address names, `home` without one."""
     pages = {
         "stability": _page(stability.page, "Stability", "show_chart", home=home == "stability"),
+        "compare": _page(compare.page, "Compare", "compare_arrows", home=home == "compare"),
+        "sweeps": _page(sweeps.page, "Sweeps", "grid_on", home=home == "sweeps"),
         "runs": _page(runs.page, "Runs", "list", home=home == "runs"),
+        "submit": _page(submit.page, "Submit", "add_circle", home=home == "submit"),
+        "fleet": _page(fleet.page, "Fleet", "dns", home=home == "fleet"),
         "run": st.Page(run.page, title="Run", url_path="run", default=home == "run", visibility="hidden"),
     }
     st.session_state[_PAGES] = pages

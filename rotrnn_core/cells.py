@@ -18,6 +18,8 @@ class CellConfig:
     path: ClassVar[str] = "model.cell"
     title: ClassVar[str]
     summary: ClassVar[str]
+    has_state: ClassVar[bool] = True
+    """Whether a state of fixed size is carried from one step to the next."""
 
     name: str
 
@@ -28,6 +30,10 @@ class CellConfig:
     def label(self) -> str:
         """Short name of the variant; what figures group and colour by."""
         return self.name
+
+    def state_unit(self, d_model: int) -> int:
+        """The whole number that divides every d_state which the cell can have."""
+        return 2
 
     def check_state(self, d_state: int) -> None:
         """Raise ConfigError unless the state of one direction can have this many real numbers."""
@@ -86,6 +92,10 @@ class RotRNNConfig(CellConfig):
         first_step = [] if self.first_step == "exact" else [self.first_step]
         init = [] if self.init == "log-uniform" else [self.init]
         return "-".join([self.name, *first_step, *init])
+
+    def state_unit(self, d_model: int) -> int:
+        """A pair in each head."""
+        return 2 * self.n_heads
 
     def check_state(self, d_state: int) -> None:
         """Raise ConfigError unless the state splits into heads of whole pairs."""
@@ -169,6 +179,10 @@ class S5Config(_TimescaleConfig):
         """The name, and "free" where conjugate symmetry is not enforced."""
         return self.name if self.conjugates == "paired" else f"{self.name}-{self.conjugates}"
 
+    def state_unit(self, d_model: int) -> int:
+        """A complex channel in each block."""
+        return 2 * self.n_blocks
+
     def check_state(self, d_state: int) -> None:
         """Raise ConfigError unless the state splits into blocks of whole complex channels."""
         require(
@@ -181,6 +195,10 @@ class S5Config(_TimescaleConfig):
 
 class _ChannelConfig(_TimescaleConfig):
     """A cell that runs one system of its own per channel, so that the state is d_model times a channel's state."""
+
+    def state_unit(self, d_model: int) -> int:
+        """A complex state in each channel."""
+        return 2 * d_model
 
     def check_sizes(self, d_model: int, d_state: int) -> None:
         """Raise ConfigError unless each channel gets the same whole number of complex states."""
@@ -230,6 +248,10 @@ class GRUConfig(CellConfig):
 
     name: Literal["gru"] = "gru"
 
+    def state_unit(self, d_model: int) -> int:
+        """A unit."""
+        return 1
+
     def check_state(self, d_state: int) -> None:
         """Any number of units will do."""
 
@@ -246,6 +268,7 @@ class TransformerConfig(CellConfig):
         "torch's encoder layer with position codes: the attention reference. It keeps no state: d_state is the width "
         "of its feed-forward part, and there is no hidden-norm trace."
     )
+    has_state: ClassVar[bool] = False
 
     name: Literal["transformer"] = "transformer"
     n_heads: int = 4
@@ -253,6 +276,10 @@ class TransformerConfig(CellConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.n_heads >= 1, f"{self.path}.n_heads", self.n_heads, "use at least 1 head")
+
+    def state_unit(self, d_model: int) -> int:
+        """A place in the feed-forward part."""
+        return 1
 
     def check_state(self, d_state: int) -> None:
         """Any width will do."""

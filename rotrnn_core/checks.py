@@ -50,27 +50,48 @@ def check_scalars(config: Any) -> None:
         ConfigError: A wrong type, a choice that does not exist, or a number that is not finite.
     """
     kind: type = type(config)
-    for name, hint in field_types(kind).items():
-        if not dataclasses.is_dataclass(hint):
-            checked = check_scalar(hint, getattr(config, name), f"{config.path}.{name}")
+    for name in _scalars(kind):
+        value = getattr(config, name)
+        checked = check_scalar(kind, name, value)
+        if checked is not value:
             object.__setattr__(config, name, checked)
 
 
-def check_scalar(hint: Any, value: object, where: str) -> Any:
+Demand = tuple[tuple[Any, ...], bool, Any]
+"""What an annotation asks for: one of these choices, or (None where that is allowed or) a value of this type."""
+
+
+@functools.cache
+def _scalars(kind: Any) -> dict[str, tuple[Demand, str]]:
+    """Name to demand and dotted path of every field that is not itself a config."""
+    types_of = field_types(kind).items()
+    return {
+        name: (_demand(hint), f"{kind.path}.{name}") for name, hint in types_of if not dataclasses.is_dataclass(hint)
+    }
+
+
+def _demand(hint: Any) -> Demand:
+    origin = typing.get_origin(hint)
+    if origin is Literal:
+        return typing.get_args(hint), False, None
+    if origin in (types.UnionType, typing.Union):
+        return (), True, next(arm for arm in typing.get_args(hint) if arm is not type(None))
+    return (), False, hint
+
+
+def check_scalar(kind: type, name: str, value: object) -> Any:
     """The value of one field if its type is right; a whole number becomes a float where a float belongs.
 
     Raises:
         ConfigError: A wrong type, a choice that does not exist, or a number that is not finite.
     """
-    origin = typing.get_origin(hint)
-    if origin is Literal:
-        choices = typing.get_args(hint)
-        require(value in choices, where, value, f"use one of {', '.join(map(str, choices))}")
+    (choices, optional, hint), where = _scalars(kind)[name]
+    if choices:
+        if value not in choices:
+            require(False, where, value, f"use one of {', '.join(map(str, choices))}")
         return value
-    if origin in (types.UnionType, typing.Union):
-        if value is None:
-            return None
-        hint = next(arm for arm in typing.get_args(hint) if arm is not type(None))
+    if optional and value is None:
+        return None
     if hint is bool:
         require(isinstance(value, bool), where, value, "use true or false")
         return value

@@ -8,16 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rotrnn_core.stability import (
-    REFERENCE,
-    TOLERANCE,
-    Estimate,
-    Trace,
-    mean_with_interval,
-    over_conditions,
-    spread_by_condition,
-    spread_differences,
-)
+from rotrnn_core.intervals import Estimate, mean_with_interval
+from rotrnn_core.stability import REFERENCE, TOLERANCE, Trace, by_condition, differences, over_conditions
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ def _lru_verdict(traces: Sequence[Trace], label: str) -> Verdict:
     own = [t for t in traces if t.cell == label]
     spread = _pooled_spread(own)
     whole = [t for t in traces if not t.broken]
-    difference = mean_with_interval(over_conditions(spread_differences(whole, label)))
+    difference = mean_with_interval(over_conditions(differences(whole, label)))
     text = f"{_moved(own, _titled(label))}, {_factor(spread)}; {_paired_words(difference)}"
     if _above(spread) and difference.low is not None and difference.low > 0:
         return Verdict(True, f"{text}: it does not stay nearly constant and moves more than RotRNN.")
@@ -90,7 +82,7 @@ def _lru_verdict(traces: Sequence[Trace], label: str) -> Verdict:
 
 
 def _pooled_spread(traces: Sequence[Trace]) -> Estimate:
-    return mean_with_interval(over_conditions(spread_by_condition(t for t in traces if not t.broken)), least=0.0)
+    return mean_with_interval(over_conditions(by_condition(t for t in traces if not t.broken)), least=0.0)
 
 
 def _above(spread: Estimate) -> bool:

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from rotrnn_core.catalogue import TASKS, TaskInfo
 from rotrnn_core.cells import CELLS, CellConfig, LRUConfig, RotRNNConfig
 from rotrnn_core.checks import ConfigError, check_scalar, check_scalars, field_types, require
 
 __all__ = [
     "CELLS",
     "TASKS",
+    "Backend",
     "CellConfig",
     "ConfigError",
     "LRUConfig",
@@ -25,59 +27,17 @@ __all__ = [
     "TaskConfig",
     "TaskInfo",
     "TrainingConfig",
+    "cell_config",
 ]
 
 
-@dataclass(frozen=True)
-class TaskInfo:
-    """What a task is, for people and for the API."""
-
-    name: str
-    title: str
-    summary: str
-    classes: int
-    tokens: int
-    longest: int
-    train_size: int
-    validation_size: int
-    test_size: int
-    stand_in: bool
-
-
-TASKS: dict[str, TaskInfo] = {
-    "listops": TaskInfo(
-        name="listops",
-        title="ListOps",
-        summary="Long ListOps, the grammar of Long Range Arena: trees with 500 < length < 2000, generated from a seed "
-        "(the published file cannot be regenerated bit for bit).",
-        classes=10,
-        tokens=18,
-        longest=2048,
-        train_size=96_000,
-        validation_size=2_000,
-        test_size=2_000,
-        stand_in=False,
-    ),
-    "listops-short": TaskInfo(
-        name="listops-short",
-        title="ListOps short",
-        summary="The grammar of ListOps with 20 <= length <= 200 and an end mark, for machines without a GPU; a "
-        "stand-in that never stands beside Long Range Arena numbers.",
-        classes=10,
-        tokens=18,
-        longest=201,
-        train_size=20_000,
-        validation_size=1_000,
-        test_size=1_000,
-        stand_in=True,
-    ),
-}
-"""The one list of tasks."""
+Backend = Literal["auto", "reference", "torch", "numba", "triton"]
+"""How the scan runs; "auto" takes the fastest form that the device offers."""
 
 
 @dataclass(frozen=True)
 class TaskConfig:
-    """Which data. A size left at None is the task's own."""
+    """Which data. A size left at None is the task's own; `release` reads the published files instead of a generator."""
 
     path: ClassVar[str] = "task"
 
@@ -86,14 +46,22 @@ class TaskConfig:
     train_size: int | None = None
     validation_size: int | None = None
     test_size: int | None = None
+    release: bool = False
 
     def __post_init__(self) -> None:
         check_scalars(self)
         require(self.name in TASKS, "task.name", self.name, f"known tasks are {', '.join(sorted(TASKS))}")
         require(0 <= self.data_seed < 2**53, "task.data_seed", self.data_seed, "use a whole number in [0, 2**53)")
         info = TASKS[self.name]
+        both = info.generated and info.released
+        require(both or not self.release, "task.release", self.release, f"leave it out: {self.name} has one source")
+        drawn = info.generated and not self.release
+        seed_counts = info.seeded and not self.release
+        require(
+            seed_counts or self.data_seed == 0, "task.data_seed", self.data_seed, "use 0: the files are what they are"
+        )
         for split in ("train", "validation", "test"):
-            size, most = getattr(self, f"{split}_size"), 10 * getattr(info, f"{split}_size")
+            size, most = getattr(self, f"{split}_size"), (10 if drawn else 1) * getattr(info, f"{split}_size")
             require(
                 size is None or 1 <= size <= most,
                 f"task.{split}_size",
@@ -157,6 +125,7 @@ class TrainingConfig:
     evaluate_every: int = 100
     checkpoint_every: int = 100
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    backend: Backend = "auto"
 
     def __post_init__(self) -> None:
         check_scalars(self)
@@ -226,6 +195,17 @@ class RunConfig:
         built: RunConfig = _build(cls, given, "")
         return built
 
+    @staticmethod
+    def part_from_dict(part: str, given: object) -> Any:
+        """One part ("task", "model" ..) as `from_dict` builds it.
+
+        Raises:
+            ConfigError: There is no such part, or it cannot be right.
+        """
+        kinds = field_types(RunConfig)
+        require(part in kinds, part, given, f"there is no such field; known fields are {', '.join(kinds)}")
+        return _build(kinds[part], given, part)
+
     def to_dict(self) -> dict[str, Any]:
         """Every field as nested plain values; `from_dict` gives the same run back."""
         return dataclasses.asdict(self)
@@ -240,15 +220,20 @@ def _build(kind: Any, given: object, path: str) -> Any:
         where = f"{path}.{name}" if path else str(name)
         require(name in hints, where, value, f"there is no such field; known fields are {', '.join(hints)}")
         if hints[name] is CellConfig:
-            values[name] = _cell(value, where)
+            values[name] = cell_config(value, where)
         elif dataclasses.is_dataclass(hints[name]):
             values[name] = _build(hints[name], value, where)
         else:
-            values[name] = check_scalar(hints[name], value, where)
+            values[name] = check_scalar(kind, name, value)
     return kind(**values)
 
 
-def _cell(value: object, where: str) -> CellConfig:
+def cell_config(value: object, where: str) -> CellConfig:
+    """A cell's configuration from its name alone, or from an object with its name and options.
+
+    Raises:
+        ConfigError: There is no such cell, or an option of it cannot be right.
+    """
     given = {"name": value} if isinstance(value, str) else value
     require(isinstance(given, Mapping), where, value, "use a cell's name, or an object with its name and options")
     assert isinstance(given, Mapping)

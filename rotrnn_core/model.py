@@ -1,12 +1,18 @@
-"""What is the network? Encoder, blocks with residual connections, mean over valid time, classifier."""
+"""What is the network? Encoder, blocks with residual connections, mean over valid time, classifier.
+
+The encoder is a linear map of one-hot token ids or of real-valued frames. Where an example is a pair of documents,
+both go through one encoder and the same blocks, and the classifier reads [a, b, a - b, a * b].
+"""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from rotrnn_core.catalogue import TaskInfo
 from rotrnn_core.config import ModelConfig
 from rotrnn_core.layers import LAYERS, Cell, Gate, Linear, MaskedBatchNorm, TokenLayerNorm
-from rotrnn_core.notation import Inputs, Lengths, Logits, Tokens, Valid
+from rotrnn_core.notation import Frames, Inputs, Lengths, Logits, Tokens, Valid
 
 
 def build_cell(config: ModelConfig, generator: torch.Generator | None = None) -> Cell:
@@ -45,48 +51,78 @@ class Block(nn.Module):
         return self.cell.states(self.norm(x, valid), lengths)
 
 
+class PairClassifier(nn.Module):
+    """[a, b, a - b, a * b] -> linear -> gelu -> linear: what two documents have to do with each other."""
+
+    def __init__(self, d_model: int, classes: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.hidden = Linear(4 * d_model, d_model, generator)
+        self.logits = Linear(d_model, classes, generator)
+
+    def forward(self, documents: Float[Tensor, "twice_batch d_model"]) -> Logits:
+        """Classify pairs whose members lie one after the other."""
+        a, b = documents[0::2], documents[1::2]
+        features = torch.cat([a, b, a - b, a * b], dim=-1)
+        logits: Tensor = self.logits(functional.gelu(self.hidden(features), approximate="tanh"))
+        return logits
+
+
 class Network(nn.Module):
-    """A classifier of token sequences.
+    """A classifier of sequences of token ids or frames, or of pairs of them.
 
     Args:
         config: Sizes, cell, gate and norm.
         tokens: Number of token ids; the encoder is a linear map of their one-hot form.
+        channels: Width of a frame, where the input is real-valued; exactly one of `tokens` and `channels` is given.
         classes: Number of classes.
+        documents: Sequences per example, 1 or 2.
         generator: Source of the initial values; torch's own when absent.
     """
 
     def __init__(
-        self, config: ModelConfig, *, tokens: int, classes: int, generator: torch.Generator | None = None
+        self,
+        config: ModelConfig,
+        *,
+        tokens: int = 0,
+        channels: int = 0,
+        classes: int,
+        documents: int = 1,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.encoder = Linear(tokens, config.d_model, generator)
+        assert bool(tokens) != bool(channels)
+        assert documents in (1, 2)
+        self.reads_tokens = bool(tokens)
+        self.encoder = Linear(tokens or channels, config.d_model, generator)
         self.blocks = nn.ModuleList(Block(config, generator) for _ in range(config.n_layers))
-        self.classifier = Linear(config.d_model, classes, generator)
+        head = Linear if documents == 1 else PairClassifier
+        self.classifier = head(config.d_model, classes, generator)
 
     def forward(
-        self, tokens: Tokens, lengths: Lengths | None = None, *, generator: torch.Generator | None = None
-    ) -> Logits:
-        """Classify each sequence.
+        self, inputs: Tokens | Frames, lengths: Lengths | None = None, *, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "examples classes"]:
+        """Classify each example.
 
         Args:
-            tokens: Token ids, (batch, time).
-            lengths: Valid steps of each sequence, (batch,); all of them when absent.
+            inputs: Token ids, (documents * batch, time), or frames, (documents * batch, time, channels); the two
+                documents of a pair lie one after the other.
+            lengths: Valid steps of each sequence, (documents * batch,); all of them when absent.
             generator: Source of the dropout masks in training; torch's own when absent.
 
         Returns:
-            Logits, (batch, classes).
+            Logits, one row for each example, (examples, classes).
         """
-        valid = valid_steps(tokens, lengths)
-        x = self._encode(tokens)
+        valid = valid_steps(inputs, lengths)
+        x = self._encode(inputs)
         for block in self.blocks:
             x = block(x, valid, lengths, generator)
         logits: Tensor = self.classifier(_mean_over_time(x, valid))
         return logits
 
-    def states(self, tokens: Tokens, lengths: Lengths | None = None) -> list[Tensor]:
-        """Every layer's hidden states, each (batch, time, directions * d_state), zero in the padding."""
-        valid = valid_steps(tokens, lengths)
-        x = self._encode(tokens)
+    def states(self, inputs: Tokens | Frames, lengths: Lengths | None = None) -> list[Tensor]:
+        """Every layer's hidden states, each (documents * batch, time, directions * d_state), zero in the padding."""
+        valid = valid_steps(inputs, lengths)
+        x = self._encode(inputs)
         found = []
         for block in self.blocks:
             assert isinstance(block, Block)
@@ -94,17 +130,31 @@ class Network(nn.Module):
             x = block(x, valid, lengths)
         return found
 
-    def _encode(self, tokens: Tokens) -> Inputs:
-        one_hot = functional.one_hot(tokens.long(), self.encoder.fan_in)
-        x: Tensor = self.encoder(one_hot.to(self.encoder.weight.dtype))
+    def _encode(self, inputs: Tokens | Frames) -> Inputs:
+        weight, bias = self.encoder.weight, self.encoder.bias
+        if self.reads_tokens:
+            return functional.embedding(inputs, weight.t()) + bias
+        x: Tensor = self.encoder(inputs.to(weight.dtype))
         return x
 
 
-def valid_steps(tokens: Tokens, lengths: Lengths | None) -> Valid | None:
+def network_for(model: ModelConfig, task: TaskInfo, generator: torch.Generator | None = None) -> Network:
+    """The network of a model's sizes that reads a task's examples."""
+    return Network(
+        model,
+        tokens=task.tokens,
+        channels=task.channels,
+        classes=task.classes,
+        documents=task.documents,
+        generator=generator,
+    )
+
+
+def valid_steps(inputs: Tokens | Frames, lengths: Lengths | None) -> Valid | None:
     """True where a step belongs to its sequence, (batch, time); None where nothing is padded."""
     if lengths is None:
         return None
-    return torch.arange(tokens.shape[1], device=tokens.device) < lengths.unsqueeze(-1)
+    return torch.arange(inputs.shape[1], device=inputs.device) < lengths.unsqueeze(-1)
 
 
 def _mean_over_time(x: Inputs, valid: Valid | None) -> Tensor:

@@ -35,6 +35,8 @@ Phase: TypeAlias = Float[Tensor, "d_state//2"]
 
 Tokens: TypeAlias = Int[Tensor, "batch time"]
 """Token ids; what lies at or after a sequence's length is padding."""
+Frames: TypeAlias = Float[Tensor, "batch time channels"]
+"""Real-valued inputs, such as pixels or samples; what lies at or after a sequence's length is padding."""
 Lengths: TypeAlias = Int[Tensor, " batch"]
 """Number of valid steps of each sequence."""
 Labels: TypeAlias = Int[Tensor, " batch"]

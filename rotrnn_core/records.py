@@ -50,16 +50,21 @@ class Loss:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Loss and accuracy over a whole split, in evaluation mode, after `step` updates."""
+    """Loss and accuracy over a whole split, in evaluation mode, after `step` updates.
+
+    `chosen_step` says which step's network it was, where validation has chosen an earlier one.
+    """
 
     step: int
     split: Literal["validation", "test"]
     loss: float
     accuracy: float
+    chosen_step: int | None = None
 
     def metrics(self) -> dict[str, float]:
         """Series name to value."""
-        return {f"{self.split}_loss": self.loss, f"{self.split}_accuracy": self.accuracy}
+        found = {f"{self.split}_loss": self.loss, f"{self.split}_accuracy": self.accuracy}
+        return found if self.chosen_step is None else found | {f"{self.split}_chosen_step": float(self.chosen_step)}
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,14 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
+class CheckpointMissed:
+    """A checkpoint could not be written; training goes on, and the one before stays."""
+
+    step: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Divergence:
     """The first value that is not finite; training ends here. `layer` is None outside the blocks."""
 
@@ -106,9 +119,10 @@ class Finished:
     step: int
 
 
-Record = Started | Loss | Evaluation | HiddenNorms | Checkpoint | Divergence | Finished
+Record = Started | Loss | Evaluation | HiddenNorms | Checkpoint | CheckpointMissed | Divergence | Finished
 _KINDS: dict[str, type[Record]] = {
-    kind.__name__: kind for kind in (Started, Loss, Evaluation, HiddenNorms, Checkpoint, Divergence, Finished)
+    kind.__name__: kind
+    for kind in (Started, Loss, Evaluation, HiddenNorms, Checkpoint, CheckpointMissed, Divergence, Finished)
 }
 
 

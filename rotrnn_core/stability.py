@@ -1,8 +1,8 @@
 """How steady do hidden norms stay? Stability measures of relative-norm traces, with intervals; needs no torch.
 
-Everything is said of l = ln(relative norm), one value per recorded step and layer. Seeds are the unit: several runs of
-one seed in one group count once, by their mean. A run that diverged, or whose trace holds a value that is not finite,
-has no spread: it leaves every estimate, and it is named in `broken`.
+Everything is said of l = ln(relative norm), one value per recorded step and layer. Seeds are the unit, in Student's
+intervals and in the bootstrap's: several runs of one seed in one group count once, by their mean. A run that diverged,
+or whose trace holds a value that is not finite, has no spread: it leaves every estimate, and it is named in `broken`.
 """
 
 import math
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, stdtrit
 
-CONFIDENCE = 0.95
+from rotrnn_core.intervals import Estimate, deviation_with_interval, mean_with_interval
+
 TOLERANCE = 0.1
 """A norm within 10% counts as the same: for the settling step, and for "nearly constant"."""
 REFERENCE = "rotrnn"
@@ -22,6 +22,8 @@ REFERENCE = "rotrnn"
 
 Condition = tuple[str, int]
 """Task and depth: what is equal in a paired difference."""
+Of = Callable[["Trace"], float | None]
+"""A number of one trace; None where it has none."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,6 @@ class Trace:
     def broken(self) -> bool:
         """Whether the run diverged, has no trace, or has a value in it that is not finite."""
         return self.diverged or self.log_norms.size == 0 or not bool(np.isfinite(self.log_norms).all())
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its 95% interval over n seeds; None stands where n is too small to say."""
-
-    estimate: float | None
-    low: float | None
-    high: float | None
-    n: int
 
 
 @dataclass(frozen=True)
@@ -87,12 +79,24 @@ class Paired:
 
 
 @dataclass(frozen=True)
+class OverDepth:
+    """The spread over depth of one cell, by the seeds that have every one of the depths."""
+
+    task: str
+    cell: str
+    depths: tuple[int, ...]
+    value: Estimate
+
+
+@dataclass(frozen=True)
 class Report:
-    """All that the traces say about stability."""
+    """All that the traces say about stability; `paired` is of the spread over training."""
 
     measures: tuple[Measure, ...]
     rows: tuple[Row, ...]
     paired: tuple[Paired, ...]
+    paired_settling: tuple[Paired, ...]
+    over_depth: tuple[OverDepth, ...]
     accuracy: tuple[Row, ...]
     broken: tuple[Trace, ...]
 
@@ -126,6 +130,14 @@ MEASURES = (
     ),
 )
 
+DEPTH_MEASURE = Measure(
+    "spread_over_depth",
+    "Spread over depth",
+    "max - min over depths of ln(relative norm) at the last recorded step, averaged over layers; mean over the seeds "
+    "that have every depth, t interval",
+    "ln",
+)
+
 
 def spread_over_training(trace: Trace) -> float:
     """How far the norm moves while training: mean over layers of max_s l[s] - min_s l[s]; at least 0."""
@@ -150,41 +162,6 @@ def settling_step(trace: Trace) -> float:
     return float(trace.steps[np.argmax(for_good, axis=0)].max())
 
 
-def mean_with_interval(values: Sequence[float], *, least: float = -math.inf) -> Estimate:
-    """The mean m and its t interval m -+ t(.975, n - 1) s / sqrt(n), s with n - 1 degrees of freedom.
-
-    Args:
-        values: One number per seed.
-        least: No mean can be below this; the interval is cut there.
-
-    Returns:
-        The mean (None without values), the interval (None below two values), and n.
-    """
-    n = len(values)
-    if n == 0:
-        return Estimate(None, None, None, 0)
-    mean = float(np.mean(values))
-    if n == 1:
-        return Estimate(mean, None, None, 1)
-    half = float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * float(np.std(values, ddof=1)) / math.sqrt(n)
-    return Estimate(mean, max(least, mean - half), mean + half, n)
-
-
-def deviation_with_interval(values: Sequence[float]) -> Estimate:
-    """The standard deviation s and its interval for normal values, s sqrt((n - 1) / chi2(q, n - 1)), q = .975, .025.
-
-    Returns:
-        s with n - 1 degrees of freedom and its interval (all None below two values), and n.
-    """
-    n = len(values)
-    if n < 2:
-        return Estimate(None, None, None, n)
-    deviation = float(np.std(values, ddof=1))
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (deviation * math.sqrt((n - 1) / float(chdtri(n - 1, upper))) for upper in (tail, 1 - tail))
-    return Estimate(deviation, low, high, n)
-
-
 def report(traces: Iterable[Trace]) -> Report:
     """Every measure per task, cell and depth, and the paired differences.
 
@@ -202,12 +179,19 @@ def report(traces: Iterable[Trace]) -> Report:
             rows += (Row(*condition, name, value) for name, value in _measured(counted, single=condition[2] == 1))
         value = mean_with_interval(list(_by_seed(group, lambda t: t.accuracy).values()))
         accuracy.append(Row(*condition, "test_accuracy", value))
-    broken = tuple(trace for trace in every if trace.broken)
-    return Report(MEASURES, tuple(rows), tuple(_paired(whole)), tuple(accuracy), broken)
+    return Report(
+        measures=MEASURES,
+        rows=tuple(rows),
+        paired=tuple(_paired(whole, "spread_over_training", spread_over_training)),
+        paired_settling=tuple(_paired(whole, "settling_step", settling_step)),
+        over_depth=tuple(_over_depth(whole)),
+        accuracy=tuple(accuracy),
+        broken=tuple(trace for trace in every if trace.broken),
+    )
 
 
 def _measured(group: Sequence[Trace], *, single: bool) -> Iterable[tuple[str, Estimate]]:
-    def mean(of: Callable[[Trace], float | None]) -> Estimate:
+    def mean(of: Of) -> Estimate:
         return mean_with_interval(list(_by_seed(group, of).values()), least=0.0)
 
     yield "spread_over_training", mean(spread_over_training)
@@ -217,7 +201,7 @@ def _measured(group: Sequence[Trace], *, single: bool) -> Iterable[tuple[str, Es
     yield "settling_step", mean(settling_step)
 
 
-def _by_seed(traces: Iterable[Trace], of: Callable[[Trace], float | None]) -> dict[int, float]:
+def _by_seed(traces: Iterable[Trace], of: Of) -> dict[int, float]:
     values: dict[int, list[float]] = defaultdict(list)
     for trace in traces:
         value = of(trace)
@@ -226,12 +210,12 @@ def _by_seed(traces: Iterable[Trace], of: Callable[[Trace], float | None]) -> di
     return {seed: float(np.mean(same)) for seed, same in values.items()}
 
 
-def spread_by_condition(traces: Iterable[Trace]) -> dict[Condition, dict[int, float]]:
-    """The spread over training per task and depth, and there per seed."""
+def by_condition(traces: Iterable[Trace], of: Of = spread_over_training) -> dict[Condition, dict[int, float]]:
+    """A number of each trace, by default its spread over training, per task and depth, and there per seed."""
     groups: dict[Condition, list[Trace]] = defaultdict(list)
     for trace in traces:
         groups[trace.task, trace.depth].append(trace)
-    return {condition: _by_seed(group, spread_over_training) for condition, group in groups.items()}
+    return {condition: _by_seed(group, of) for condition, group in groups.items()}
 
 
 def over_conditions(values: Mapping[Condition, Mapping[int, float]]) -> list[float]:
@@ -242,10 +226,12 @@ def over_conditions(values: Mapping[Condition, Mapping[int, float]]) -> list[flo
     return [float(np.mean([seeds[seed] for seeds in values.values()])) for seed in sorted(complete)]
 
 
-def spread_differences(traces: Sequence[Trace], label: str) -> dict[Condition, dict[int, float]]:
-    """The spread over training of a cell minus RotRNN's, where both have a run of the same task, depth and seed."""
-    reference = spread_by_condition(t for t in traces if t.cell == REFERENCE)
-    other = spread_by_condition(t for t in traces if t.cell == label)
+def differences(
+    traces: Sequence[Trace], label: str, of: Of = spread_over_training
+) -> dict[Condition, dict[int, float]]:
+    """A number of a cell minus RotRNN's, where both have a run of the same task, depth and seed."""
+    reference = by_condition((t for t in traces if t.cell == REFERENCE), of)
+    other = by_condition((t for t in traces if t.cell == label), of)
     return {
         condition: {s: other[condition][s] - reference[condition][s] for s in sorted(shared)}
         for condition in other
@@ -253,13 +239,21 @@ def spread_differences(traces: Sequence[Trace], label: str) -> dict[Condition, d
     }
 
 
-def _paired(traces: Sequence[Trace]) -> Iterable[Paired]:
+def _paired(traces: Sequence[Trace], measure: str, of: Of) -> Iterable[Paired]:
     for label in sorted({t.cell for t in traces if t.cell.startswith("lru")}):
         for task in sorted({t.task for t in traces}):
-            differences = spread_differences([t for t in traces if t.task == task], label)
-            for (_, depth), seeds in differences.items():
-                difference = mean_with_interval(list(seeds.values()))
-                yield Paired(task, label, depth, "spread_over_training", difference)
-            if differences:
-                pooled = mean_with_interval(over_conditions(differences))
-                yield Paired(task, label, None, "spread_over_training", pooled)
+            found = differences([t for t in traces if t.task == task], label, of)
+            for (_, depth), seeds in found.items():
+                yield Paired(task, label, depth, measure, mean_with_interval(list(seeds.values())))
+            if found:
+                yield Paired(task, label, None, measure, mean_with_interval(over_conditions(found)))
+
+
+def _over_depth(traces: Sequence[Trace]) -> Iterable[OverDepth]:
+    for task, cell in dict.fromkeys((t.task, t.cell) for t in traces):
+        levels = by_condition((t for t in traces if (t.task, t.cell) == (task, cell)), final_level)
+        if len(levels) > 1:
+            shared = sorted(set.intersection(*(set(seeds) for seeds in levels.values())))
+            spreads = [float(np.ptp([seeds[seed] for seeds in levels.values()])) for seed in shared]
+            depths = tuple(sorted(depth for _, depth in levels))
+            yield OverDepth(task, cell, depths, mean_with_interval(spreads, least=0.0))

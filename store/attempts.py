@@ -16,6 +16,13 @@ def read(session: Session, run_id: UUID) -> list[AttemptRow]:
     return list(session.scalars(wanted.execution_options(populate_existing=True)))
 
 
+def last(session: Session, run_ids: Sequence[UUID]) -> dict[UUID, AttemptRow]:
+    """The present or last attempt of each run that has one."""
+    wanted = select(AttemptRow).join(RunRow, (AttemptRow.run_id == RunRow.id) & (AttemptRow.number == RunRow.attempt))
+    found = session.scalars(wanted.where(RunRow.id.in_(run_ids)).execution_options(populate_existing=True))
+    return {row.run_id: row for row in found}
+
+
 def seconds_left(session: Session, run_ids: Sequence[UUID]) -> dict[UUID, float]:
     """Estimated time to the last step of those runs that train now, from the pace of their present attempt."""
     trained_s = extract("epoch", func.clock_timestamp() - AttemptRow.training_started_at)

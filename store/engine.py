@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from typing import TypedDict
 
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, sessionmaker
@@ -49,6 +50,25 @@ def make_engine(
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
         },
     )
+
+
+class Limits(TypedDict):
+    """How long statements and pauses within transactions may last."""
+
+    statement_timeout_s: float
+    idle_in_transaction_timeout_s: float
+
+
+def limits_within(lease_s: float) -> Limits:
+    """Limits for `make_engine` that end well before a lease does.
+
+    Whoever locks a run's row and then stands still (stopped, swapped out, cut off) keeps its worker's beats and the
+    reaper waiting until the server ends its session.
+    """
+    return {
+        "statement_timeout_s": max(2.0, min(30.0, lease_s / 2)),
+        "idle_in_transaction_timeout_s": max(2.0, min(15.0, lease_s / 4)),
+    }
 
 
 def session_factory(engine: Engine) -> sessionmaker[Session]:

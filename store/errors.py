@@ -49,6 +49,14 @@ class KeyReused(Duplicate):
         super().__init__(f"the idempotency key {key!r} was used before with another body; use a new key")
 
 
+class KeyInFlight(Duplicate):
+    """A request with the same idempotency key is being answered at this moment."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"a request with the idempotency key {key!r} is being answered; send this one again soon")
+
+
 class BadCursor(StoreError):
     """The cursor was not made by this service."""
 

@@ -3,53 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import Any, Protocol
 from uuid import UUID
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from store import events
+from store import charts, events, trace_ingest
 from store.copying import copy_rows
 from store.leases import fence
 from store.plain_text import storable
 from store.tables import AttemptRow, CheckpointRow, RunRow
+from store.trace_ingest import NormsOfStep
 
 _METRICS = {"key": "text", "step": "int4", "value": "float8"}
-_HIDDEN_NORMS = {
-    "statistic": "text",
-    "step": "int4",
-    "mean": "float8[]",
-    "deviation": "float8[]",
-    "minimum": "float8[]",
-    "maximum": "float8[]",
-    "non_finite": "int4[]",
-    "profile": "float4[]",
-}
 _CHECKPOINTS = {"step": "int4", "path": "text", "sha256": "text", "size_bytes": "int8"}
 _LOGS = {"sequence": "int8", "at": "timestamptz", "level": "text", "message": "text"}
-
-
-class NormsOfStep(Protocol):
-    """One statistic at one step: an entry per layer; profile is (layers, positions)."""
-
-    @property
-    def step(self) -> int: ...
-    @property
-    def statistic(self) -> str: ...
-    @property
-    def mean(self) -> Sequence[float]: ...
-    @property
-    def deviation(self) -> Sequence[float]: ...
-    @property
-    def minimum(self) -> Sequence[float]: ...
-    @property
-    def maximum(self) -> Sequence[float]: ...
-    @property
-    def non_finite(self) -> Sequence[int]: ...
-    @property
-    def profile(self) -> Sequence[Sequence[float]]: ...
 
 
 class StoredCheckpoint(Protocol):
@@ -119,12 +88,13 @@ def write(session: Session, run_id: UUID, attempt: int, token: UUID, batch: Batc
     checkpoints = ((made.step, made.path, made.sha256, made.size_bytes) for made in batch.checkpoints)
     for table, columns, rows, number in (
         ("metrics", _METRICS, metrics, len(batch.metrics)),
-        ("hidden_norms", _HIDDEN_NORMS, map(_norms, batch.hidden_norms), len(batch.hidden_norms)),
         ("logs", _LOGS, logs, len(batch.logs)),
         ("checkpoints", _CHECKPOINTS, checkpoints, len(batch.checkpoints)),
     ):
         if number:
             _merge(session, run, table, columns, rows)
+    if batch.hidden_norms:
+        trace_ingest.append(session, run, batch.hidden_norms)
     session.flush()
 
 
@@ -140,6 +110,7 @@ def _begin(session: Session, run: RunRow, started: Start) -> None:
     run.step = started.step
     run.parameter_count = started.parameter_count
     run.device = storable(started.device)
+    run.code_version = attempt.environment.get("code_version", run.code_version)
     run.profile_positions = list(started.profile_positions)
     where = f"begins on {run.device}" if parent is None else f"goes on from step {started.step} of attempt {parent}"
     events.record(session, run, "started", f"training {where}")
@@ -153,19 +124,6 @@ def _parent(session: Session, run: RunRow, step: int) -> int | None:
     )
     reached = select(func.max(AttemptRow.number)).where(*earlier, AttemptRow.resumed_from_step < step)
     return session.scalar(wrote) or session.scalar(reached)
-
-
-def _norms(record: NormsOfStep) -> tuple[Any, ...]:
-    return (
-        record.statistic,
-        record.step,
-        list(record.mean),
-        list(record.deviation),
-        list(record.minimum),
-        list(record.maximum),
-        list(record.non_finite),
-        list(chain.from_iterable(record.profile)),
-    )
 
 
 def _merge(
@@ -184,4 +142,6 @@ def _merge(
         ),
         {"run_id": run.id, "attempt": run.attempt},
     )
+    if table == "metrics":
+        charts.sum_up(session, run, incoming)
     connection.execute(text(f"TRUNCATE {incoming}"))

@@ -104,6 +104,17 @@ def beat(session: Session, run_id: UUID, attempt: int, token: UUID, *, step: int
     return Beat(cancel=asked.cancel_requested, pause=asked.pause_requested)
 
 
+def is_held_by(session: Session, run_id: UUID, worker_id: str) -> bool:
+    """Whether this worker holds the run's lease and the lease has not run out."""
+    held = select(RunRow.id).where(
+        RunRow.id == run_id,
+        RunRow.worker_id == worker_id,
+        RunRow.status.in_(LEASED),
+        RunRow.lease_expires_at >= func.clock_timestamp(),
+    )
+    return session.scalar(held) is not None
+
+
 def fence(session: Session, run_id: UUID, attempt: int, token: UUID) -> RunRow:
     """The run's row, locked until the transaction ends, so that nobody takes the lease while its holder writes.
 

@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     ColumnElement,
+    Double,
+    Integer,
     Select,
     Text,
     any_,
-    case,
     cast,
     func,
     literal,
@@ -19,7 +21,7 @@ from sqlalchemy import (
     select,
     true,
 )
-from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.dialects.postgresql import aggregate_order_by, array
 from sqlalchemy.orm import Session
 
 from store.effective import windows
@@ -117,40 +119,50 @@ def _points(run_id: UUID, keys: Sequence[str], after_step: int | None) -> Select
 
 def _thinned(points: Select[str, int, int, float], run_id: UUID, max_points: int) -> Select[str, int, int, float]:
     buckets = max(1, max_points // _KEPT_PER_BUCKET)
-    every = points.subquery()
+    every = points.cte("every")
+    point = every.c
     total = select(cast(RunRow.total_steps, BigInteger)).where(RunRow.id == run_id).scalar_subquery()
-    # Only a finite number minus itself is 0.
-    finite: ColumnElement[bool] = every.c.value - every.c.value == 0
-    placed = select(
-        every,
-        case((finite, 1), else_=0).label("finite"),
-        (every.c.step * buckets // (total + 1)).label("bucket"),
-        func.count().over(partition_by=every.c.key).label("length"),
-    ).subquery()
-    bucket = (placed.c.key, placed.c.bucket)
-
-    def place(*order: ColumnElement[float], within: Sequence[ColumnElement[object]] = bucket) -> ColumnElement[int]:
-        return func.row_number().over(partition_by=within, order_by=order)
-
-    ranked = select(
-        placed,
-        place(placed.c.step).label("first"),
-        place(placed.c.step.desc()).label("last"),
-        place(placed.c.finite.desc(), placed.c.value, placed.c.step).label("smallest"),
-        place(placed.c.finite.desc(), placed.c.value.desc(), placed.c.step).label("largest"),
-        place(placed.c.finite, placed.c.step).label("least_finite"),
-    ).subquery()
-    row = ranked.c
-    return select(row.key, row.step, row.attempt, row.value).where(
-        or_(
-            row.length <= max_points,
-            row.first == 1,
-            row.last == 1,
-            row.smallest == 1,
-            row.largest == 1,
-            (row.least_finite == 1) & (row.finite == 0),
+    finite = is_finite(point.value)
+    by_value = (func.min(_pair(point.value, point.step)), func.max(_pair(point.value, -point.step)))
+    extremes = (
+        select(
+            point.key,
+            func.min(point.step).label("first"),
+            func.max(point.step).label("last"),
+            func.min(point.step).filter(~finite).label("non_finite"),
+            by_value[0].filter(finite).label("smallest"),
+            by_value[1].filter(finite).label("largest"),
         )
+        .group_by(point.key, point.step * buckets // (total + 1))
+        .subquery()
+        .c
     )
+    steps = array(
+        [
+            extremes.first,
+            extremes.last,
+            extremes.non_finite,
+            cast(extremes.smallest[2], Integer),
+            -cast(extremes.largest[2], Integer),
+        ]
+    )
+    kept = select(extremes.key, func.unnest(steps).label("step")).distinct().subquery().c
+    lengths = select(point.key, func.count().label("length")).group_by(point.key).subquery().c
+    return (
+        select(point.key, point.step, point.attempt, point.value)
+        .join(lengths.key.table, lengths.key == point.key)
+        .outerjoin(kept.key.table, (kept.key == point.key) & (kept.step == point.step))
+        .where(or_(lengths.length <= max_points, kept.step.is_not(None)))
+    )
+
+
+def is_finite(value: ColumnElement[float]) -> ColumnElement[bool]:
+    """Whether a value is finite: only such a number minus itself is 0."""
+    return value - value == 0
+
+
+def _pair(one: ColumnElement[float], other: ColumnElement[int]) -> ColumnElement[Any]:
+    return cast(array([one, cast(other, Double)]), ARRAY(Double))
 
 
 def _series(session: Session, points: Select[str, int, int, float], keys: Sequence[str]) -> list[Series]:

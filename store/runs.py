@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import ARRAY, ColumnElement, Text, any_, case, func, literal, select, text, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Text, Uuid, any_, case, func, insert, literal, select, text, tuple_
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -13,10 +13,10 @@ from store import cursors, events
 from store.copying import copy_rows
 from store.cursors import Page, cut
 from store.errors import IllegalMove, NotFound
-from store.leases import Beat, Claim, beat, claim, finish, give_back, reap
+from store.leases import Beat, Claim, beat, claim, finish, give_back, is_held_by, reap
 from store.requests import request_cancel, request_pause, resume
 from store.status import TERMINAL, Priority, Status
-from store.tables import OutboxRow, RunRow, SweepRunRow
+from store.tables import DeletedRunRow, OutboxRow, RunRow, SweepRunRow
 from store.transitions import locked
 
 __all__ = [
@@ -34,6 +34,8 @@ __all__ = [
     "finish",
     "get",
     "give_back",
+    "is_held_by",
+    "of_ids",
     "page",
     "reap",
     "request_cancel",
@@ -61,12 +63,13 @@ _COLUMNS = {
     "total_steps": "int4",
     "priority": "int2",
     "attempt_budget": "int4",
+    "code_version": "text",
 }
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """A run to be added; `config` is complete and checked."""
+    """A run to be added; `config` is complete and checked, `code_version` names the code that is to train it."""
 
     config: Mapping[str, Any]
     config_hash: str
@@ -76,6 +79,7 @@ class NewRun:
     seed: int
     total_steps: int
     name: str | None = None
+    code_version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Filters:
     depth: Sequence[int] = ()
     seed: Sequence[int] = ()
     sweep_id: UUID | None = None
+    run_id: UUID | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """The filters as conditions on RunRow; runs that a sweep reuses belong to it too."""
@@ -99,6 +104,8 @@ class Filters:
             RunRow.seed: self.seed,
         }
         wanted: list[ColumnElement[bool]] = [column.in_(values) for column, values in lists.items() if values]
+        if self.run_id is not None:
+            wanted.append(RunRow.id == self.run_id)
         if self.sweep_id is not None:
             wanted.append(RunRow.id.in_(select(SweepRunRow.run_id).where(SweepRunRow.sweep_id == self.sweep_id)))
         return wanted
@@ -118,30 +125,28 @@ def add(
     sweep_id: UUID | None = None,
     priority: int = Priority.NORMAL,
     attempt_budget: int = 3,
+    code_version: str | None = None,
 ) -> RunRow:
     """Queue a run, with its outbox row."""
-    run = RunRow(
-        id=uuid4(),
-        config=dict(config),
-        config_hash=config_hash,
-        cell=cell,
-        task=task,
-        depth=depth,
-        seed=seed,
-        total_steps=total_steps,
-        name=name,
-        sweep_id=sweep_id,
-        status=Status.QUEUED,
-        priority=int(priority),
-        attempt=0,
-        attempt_budget=attempt_budget,
-    )
-    session.add(run)
-    session.flush()
+    new = {
+        "id": uuid4(),
+        "config": dict(config),
+        "config_hash": config_hash,
+        "cell": cell,
+        "task": task,
+        "depth": depth,
+        "seed": seed,
+        "total_steps": total_steps,
+        "name": name,
+        "sweep_id": sweep_id,
+        "priority": int(priority),
+        "attempt_budget": attempt_budget,
+        "code_version": code_version,
+    }
+    run = session.scalars(insert(RunRow).values(new).returning(RunRow)).one()
     session.add(OutboxRow(run_id=run.id, priority=run.priority))
     events.record(session, run, "submitted", "queued")
     session.flush()
-    session.refresh(run)
     return run
 
 
@@ -173,6 +178,7 @@ def add_many(
                 new.total_steps,
                 int(priority),
                 attempt_budget,
+                new.code_version,
             )
             for id, new in zip(ids, new_runs, strict=True)
         ),
@@ -194,6 +200,12 @@ def get(session: Session, run_id: UUID) -> RunRow:
     if run is None:
         raise NotFound("run", run_id)
     return run
+
+
+def of_ids(session: Session, run_ids: Sequence[UUID]) -> list[RunRow]:
+    """Those of the runs that there are, in no order."""
+    wanted = select(RunRow).where(RunRow.id == any_(literal(list(run_ids), ARRAY(Uuid))))
+    return list(session.scalars(wanted.execution_options(populate_existing=True)))
 
 
 def page(session: Session, filters: Filters, cursor: str | None = None, limit: int = 50) -> Page[RunRow]:
@@ -233,12 +245,17 @@ def comparable(session: Session, filters: Filters) -> list[RunRow]:
     )
 
 
-def reusable(session: Session, config_hashes: Iterable[str]) -> dict[str, UUID]:
-    """The run that fills, or will fill, the place of each configuration that has one: finished first, then newest."""
+def reusable(session: Session, config_hashes: Iterable[str], code_version: str | None = None) -> dict[str, UUID]:
+    """The run that fills, or will fill, the place of each configuration that has one: finished first, then newest.
+
+    Args:
+        code_version: Only runs of this code; None stands for code of no known version.
+    """
     rank = case({status: place for place, status in enumerate(_REUSABLE)}, value=RunRow.status)
     found = session.execute(
         select(RunRow.config_hash, RunRow.id)
         .where(RunRow.config_hash == any_(literal(list(set(config_hashes)), ARRAY(Text))), RunRow.status.in_(_REUSABLE))
+        .where(RunRow.code_version.is_not_distinct_from(code_version))
         .ext(distinct_on(RunRow.config_hash))
         .order_by(RunRow.config_hash, rank, RunRow.created_at.desc(), RunRow.id.desc())
     ).all()
@@ -248,6 +265,8 @@ def reusable(session: Session, config_hashes: Iterable[str]) -> dict[str, UUID]:
 def delete(session: Session, run_id: UUID, *, batch: int = 50_000) -> None:
     """Delete an ended run and all that was recorded of it, in batches so that no statement is long.
 
+    Its files are removed by the workers, which ask `deletions` for it.
+
     Raises:
         NotFound: There is no such run.
         IllegalMove: The run has not ended.
@@ -255,11 +274,12 @@ def delete(session: Session, run_id: UUID, *, batch: int = 50_000) -> None:
     run = locked(session, run_id)
     if run.status not in TERMINAL:
         raise IllegalMove(run.id, run.status, "deleted")
-    for table in ("metrics", "hidden_norms", "logs"):
+    for table in ("metrics", "metric_blocks", "hidden_norms", "logs"):
         some = text(
             f"DELETE FROM {table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {table} WHERE run_id = :run_id LIMIT :batch))"
         )
         while session.connection().execute(some, {"run_id": run_id, "batch": batch}).rowcount == batch:
             pass
     session.delete(run)
+    session.add(DeletedRunRow(run_id=run_id))
     session.flush()

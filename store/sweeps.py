@@ -17,7 +17,7 @@ from store.status import LEASED, TERMINAL, Priority, Status, sources
 from store.tables import RunRow, SweepRow, SweepRunRow
 from store.transitions import move_all
 
-_REUSE_LOCK = 0x726F7462
+REUSE_LOCK = 0x726F7462
 """Advisory lock: two sweeps that reuse runs are added one after the other, so that neither doubles the other's."""
 
 
@@ -34,6 +34,7 @@ def add(
     *,
     config: Mapping[str, Any],
     grid: Mapping[str, Any],
+    combinations: Sequence[Mapping[str, Any]] = (),
     cells: Sequence[NewRun],
     name: str | None = None,
     dedupe: Literal["reuse", "force"] = "force",
@@ -45,16 +46,26 @@ def add(
     Args:
         config: The configuration that all cells share, as submitted.
         grid: The fields that vary, as submitted.
+        combinations: The combinations of further fields, as submitted.
         cells: One run per cell.
-        dedupe: "reuse" fills a cell with a run of the same configuration where one fits; "force" makes every run anew.
+        dedupe: "reuse" fills a cell with a run of the same configuration and code where one fits; "force" makes every
+            run anew.
     """
-    sweep = SweepRow(id=uuid4(), name=name, config=dict(config), grid=dict(grid), total=len(cells))
+    sweep = SweepRow(
+        id=uuid4(),
+        name=name,
+        config=dict(config),
+        grid=dict(grid),
+        combinations=[dict(one) for one in combinations],
+        total=len(cells),
+    )
     session.add(sweep)
     session.flush()
     known: dict[str, UUID] = {}
     if dedupe == "reuse":
-        session.execute(select(func.pg_advisory_xact_lock(_REUSE_LOCK)))
-        known = runs.reusable(session, (cell.config_hash for cell in cells))
+        session.execute(select(func.pg_advisory_xact_lock(REUSE_LOCK)))
+        code_version = cells[0].code_version if cells else None
+        known = runs.reusable(session, (cell.config_hash for cell in cells), code_version)
     fresh = [cell for cell in cells if cell.config_hash not in known]
     made = iter(runs.add_many(session, fresh, sweep_id=sweep.id, priority=priority, attempt_budget=attempt_budget))
     run_ids = [known[cell.config_hash] if cell.config_hash in known else next(made) for cell in cells]

@@ -7,7 +7,6 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import (
     ARRAY,
-    REAL,
     BigInteger,
     CheckConstraint,
     DateTime,
@@ -74,6 +73,7 @@ class SweepRow(Base):
     name: Mapped[str | None]
     config: Mapped[dict[str, Any]]
     grid: Mapped[dict[str, Any]]
+    combinations: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
     total: Mapped[int]
     reused: Mapped[int] = mapped_column(server_default=text("0"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
@@ -84,7 +84,8 @@ class SweepRow(Base):
 class RunRow(Base):
     """One training run. `sweep_id` is the sweep that made it; `step` counts completed updates.
 
-    `attempt` numbers the claims; `attempts_charged` are those that count against `attempt_budget`.
+    `attempt` numbers the claims; `attempts_charged` are those that count against `attempt_budget`. `code_version` is
+    that of whoever submitted the run, and once it trains that of its trainer.
     """
 
     __tablename__ = "runs"
@@ -123,6 +124,7 @@ class RunRow(Base):
     divergence_layer: Mapped[int | None]
     divergence_kind: Mapped[str | None]
     profile_positions: Mapped[list[int] | None]
+    code_version: Mapped[str | None]
 
     __table_args__ = (
         CheckConstraint("total_steps >= 1 AND step >= 0", name="steps"),
@@ -235,21 +237,49 @@ class MetricRow(Base):
     value: Mapped[float] = mapped_column(Double)
 
 
+class MetricBlockRow(Base):
+    """What the points of one block of steps of one attempt come to; minimum and maximum are over finite values."""
+
+    __tablename__ = "metric_blocks"
+
+    run_id: Mapped[UUID] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    block: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    first_step: Mapped[int]
+    last_step: Mapped[int]
+    first: Mapped[float] = mapped_column(Double)
+    last: Mapped[float] = mapped_column(Double)
+    minimum: Mapped[float | None] = mapped_column(Double)
+    maximum: Mapped[float | None] = mapped_column(Double)
+    points: Mapped[int]
+    non_finite: Mapped[int]
+
+
 class HiddenNormRow(Base):
-    """One statistic of the hidden norms at one step; arrays have one entry per layer, profile is layers * positions."""
+    """Consecutive records of one statistic of the hidden norms in one attempt.
+
+    The arrays over steps and layers are packed (store/trace_encoding.py); where `unit` is set, an entry per layer, they
+    hold what is left over beside the row of the base statistic with the same first step (store/traces.py).
+    """
 
     __tablename__ = "hidden_norms"
 
     run_id: Mapped[UUID] = mapped_column(primary_key=True)
     statistic: Mapped[str] = mapped_column(primary_key=True)
-    step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     attempt: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    mean: Mapped[list[float]]
-    deviation: Mapped[list[float]]
-    minimum: Mapped[list[float]]
-    maximum: Mapped[list[float]]
-    non_finite: Mapped[list[int]]
-    profile: Mapped[list[float]] = mapped_column(ARRAY(REAL))
+    first_step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    last_step: Mapped[int]
+    steps: Mapped[list[int]]
+    layers: Mapped[int]
+    unit: Mapped[list[float] | None]
+    mean: Mapped[bytes]
+    deviation: Mapped[bytes]
+    minimum: Mapped[bytes]
+    maximum: Mapped[bytes]
+    non_finite: Mapped[bytes]
+    profile_steps: Mapped[list[int]]
+    profile: Mapped[bytes]
 
 
 class LogRow(Base):
@@ -277,6 +307,15 @@ class CheckpointRow(Base):
     sha256: Mapped[str]
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+
+
+class DeletedRunRow(Base):
+    """A run that was deleted a while ago; workers remove the files that it left."""
+
+    __tablename__ = "deleted_runs"
+
+    run_id: Mapped[UUID] = mapped_column(primary_key=True)
+    deleted_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
 
 
 class WorkerRow(Base):

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from pathlib import Path
 
 import structlog
 from sqlalchemy.orm import Session, sessionmaker
@@ -23,7 +22,7 @@ class Courier(threading.Thread):
         sessions: Of an engine made in this process.
         fence: The attempt.
         spool: Where the attempt's words wait.
-        artifacts: Paths of checkpoints are stored relative to it.
+        artifacts: strs of checkpoints are stored relative to it.
         beat_s: Pause between two beats.
         lease_s: What each beat asks for.
         ingest_s: Pause between two deliveries.
@@ -35,7 +34,7 @@ class Courier(threading.Thread):
         fence: Fence,
         spool: Spool,
         *,
-        artifacts: Path,
+        artifacts: str,
         beat_s: float,
         lease_s: float,
         ingest_s: float,

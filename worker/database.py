@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from store.engine import make_engine
+from store.engine import limits_within, make_engine
 from worker.settings import WorkerSettings
 
 
@@ -16,6 +16,5 @@ def worker_engine(settings: WorkerSettings, worker_id: str) -> Engine:
         settings.database_url.get_secret_value(),
         application_name=f"rotbench worker {worker_id}",
         pool_size=2,
-        statement_timeout_s=max(2.0, min(30.0, settings.lease_s / 2)),
-        idle_in_transaction_timeout_s=max(2.0, min(15.0, settings.lease_s / 2)),
+        **limits_within(settings.lease_s),
     )

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -12,9 +11,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
 
-from rotrnn_core.records import Checkpoint, Evaluation, HiddenNorms, Loss, Started
+from rotrnn_core.records import Checkpoint, CheckpointMissed, Evaluation, HiddenNorms, Loss, Started
 from store import ingest, runs
 from store.status import Status
+from worker.artifacts import relative
 from worker.messages import Log, from_line
 from worker.spool import Entry, Spool
 from worker.verdict import Finish, GiveBack
@@ -46,7 +46,7 @@ class Fence:
             raise ValueError(f"{spool.path} names no attempt") from error
 
 
-def deliver(sessions: sessionmaker[Session], fence: Fence, spool: Spool, artifacts: Path) -> Sequence[Entry]:
+def deliver(sessions: sessionmaker[Session], fence: Fence, spool: Spool, artifacts: str) -> Sequence[Entry]:
     """Write the oldest undelivered entries to the store.
 
     Returns:
@@ -65,7 +65,7 @@ def deliver(sessions: sessionmaker[Session], fence: Fence, spool: Spool, artifac
     return entries
 
 
-def to_batch(entries: Sequence[Entry], artifacts: Path) -> ingest.Batch:
+def to_batch(entries: Sequence[Entry], artifacts: str) -> ingest.Batch:
     """The entries as the store takes them; paths of checkpoints become relative to `artifacts`."""
     metrics: list[tuple[str, int, float]] = []
     hidden_norms: list[HiddenNorms] = []
@@ -83,7 +83,10 @@ def to_batch(entries: Sequence[Entry], artifacts: Path) -> ingest.Batch:
             case Log():
                 logs.append((entry.sequence, datetime.fromisoformat(entry.at), message.level, message.message))
             case Checkpoint():
-                checkpoints.append(dataclasses.replace(message, path=_relative(message.path, artifacts)))
+                checkpoints.append(dataclasses.replace(message, path=relative(artifacts, message.path)))
+            case CheckpointMissed():
+                missed = f"no checkpoint of step {message.step}, and training goes on: {message.reason}"
+                logs.append((entry.sequence, datetime.fromisoformat(entry.at), "warning", missed))
             case Started():
                 started = message
         steps.append(getattr(message, "step", 0))
@@ -125,9 +128,3 @@ def is_away(error: Exception) -> bool:
 def first_line(error: Exception) -> str:
     """What a log line shows of an error of the database."""
     return str(error).partition("\n")[0]
-
-
-def _relative(path: str, artifacts: Path) -> str:
-    absolute = Path(path).absolute()
-    inside = absolute.is_relative_to(artifacts.absolute())
-    return str(absolute.relative_to(artifacts.absolute())) if inside else path

@@ -14,14 +14,16 @@ from celery import Celery
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from store import outbox, runs, workers
-from store.engine import make_engine, session_factory
+from store import deletions, idempotency, outbox, runs, workers
+from store.engine import limits_within, make_engine, session_factory
 from worker import broker, logs
 from worker.delivery import first_line, is_away
 from worker.settings import DispatcherSettings
 
 BATCH = 100
 WATCH_INTERVAL_S = 30.0
+FORGET_INTERVAL_S = 600.0
+DELETIONS_KEPT_S = 30 * 86400.0
 
 
 class Witness:
@@ -114,6 +116,14 @@ class Dispatcher:
         if waiting and not alive:
             self._log.warning("runs wait, and no worker was heard of for a lease", runs=waiting)
 
+    def forget(self) -> None:
+        """Drop old idempotency keys, and deleted runs whose files every worker has had time to remove."""
+        with self._sessions.begin() as session:
+            keys = idempotency.forget(session, self._settings.idempotency_kept_s)
+            deletions.forget(session, DELETIONS_KEPT_S)
+        if keys:
+            self._log.info("old idempotency keys are forgotten", keys=keys)
+
 
 class Duty(threading.Thread):
     """Does one thing again and again, whatever is away meanwhile, until it is told to stop."""
@@ -148,7 +158,12 @@ def main() -> None:
     """Run the duties until SIGTERM or SIGINT."""
     logs.configure()
     settings = DispatcherSettings()
-    engine = make_engine(settings.database_url.get_secret_value(), application_name="rotbench dispatcher", pool_size=4)
+    engine = make_engine(
+        settings.database_url.get_secret_value(),
+        application_name="rotbench dispatcher",
+        pool_size=5,
+        **limits_within(settings.lease_s),
+    )
     dispatcher = Dispatcher(settings, broker.make_app(settings.broker_url.get_secret_value()), session_factory(engine))
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -158,6 +173,7 @@ def main() -> None:
         Duty(dispatcher.sweep, settings.sweep_interval_s, stopping),
         Duty(dispatcher.reap, settings.reap_interval_s, stopping),
         Duty(dispatcher.watch, WATCH_INTERVAL_S, stopping),
+        Duty(dispatcher.forget, FORGET_INTERVAL_S, stopping),
     ]
     for duty in duties:
         duty.start()

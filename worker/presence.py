@@ -1,23 +1,27 @@
 """Is this worker there? A thread of its main process that beats for its device, idle or busy, and watches over it."""
 
+import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from uuid import UUID
 
 import structlog
 from celery import Celery
 from celery.worker import state
+from celery.worker.request import Request
 from sqlalchemy.orm import Session, sessionmaker
 
+from store import deletions, runs
 from store.errors import DeviceTaken
-from worker import broker
+from worker import artifacts, broker
 from worker.delivery import first_line, is_away
 from worker.recovery import recover
 from worker.settings import WorkerSettings
 
 WEDGED_AFTER_BEATS = 4
+TIDY_EVERY_BEATS = 20
 
 
 class Presence(threading.Thread):
@@ -27,6 +31,7 @@ class Presence(threading.Thread):
         settings: The worker's.
         app: Whose queue is looked at.
         sessions: Of an engine made in this process.
+        worker_id: The worker's name in the store.
         beat: Writes the worker's row, with the run that it works on.
     """
 
@@ -35,16 +40,18 @@ class Presence(threading.Thread):
         settings: WorkerSettings,
         app: Celery,
         sessions: sessionmaker[Session],
+        worker_id: str,
         beat: Callable[[Session, UUID | None], None],
     ) -> None:
         super().__init__(name="presence", daemon=True)
         self._settings = settings
         self._app = app
         self._sessions = sessions
+        self._worker_id = worker_id
         self._beat = beat
         self._stopping = threading.Event()
         self._log = structlog.get_logger()
-        self._idle_beats = 0
+        self._idle_beats = self._lost_beats = self._beats = 0
         self._away = False
         self.retiring = False
         """Set once the worker takes no more work and is right not to."""
@@ -66,6 +73,8 @@ class Presence(threading.Thread):
             with self._sessions.begin() as session:
                 self._beat(session, current_run())
             recover(self._sessions, self._settings.spool_dir, self._settings.artifacts)
+            self._watch_child()
+            self._tidy()
             self._away = False
         except DeviceTaken as error:
             self._give_up("another worker holds this device", str(error))
@@ -76,6 +85,35 @@ class Presence(threading.Thread):
                 self._log.warning("the database is away", error=first_line(error))
                 self._away = True
         self._watch_queue()
+
+    def _watch_child(self) -> None:
+        """Kill a pool child that still has a run beat after beat though its lease is gone: it stands still for good."""
+        request = current_request()
+        if request is not None:
+            with self._sessions.begin() as session:
+                request = None if runs.is_held_by(session, UUID(request.args[0]), self._worker_id) else request
+        self._lost_beats = self._lost_beats + 1 if request is not None else 0
+        if request is not None and self._lost_beats > WEDGED_AFTER_BEATS and request.worker_pid:
+            self._log.error("the pool child stands still without a lease", then="it is killed", pid=request.worker_pid)
+            self._lost_beats = 0
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(request.worker_pid, signal.SIGKILL)
+
+    def _tidy(self) -> None:
+        """Now and then remove what deleted runs have left."""
+        if self._beats % TIDY_EVERY_BEATS == 0:
+            try:
+                gone = artifacts.discard(self._settings.artifacts, self._deleted)
+            except Exception as error:  # noqa: BLE001 - a store of artifacts that refuses must not end the beats
+                self._log.warning("what deleted runs left could not be removed", error=first_line(error))
+            else:
+                if gone:
+                    self._log.info("the files of deleted runs are removed", runs=[str(run_id) for run_id in gone])
+        self._beats += 1
+
+    def _deleted(self, run_ids: Collection[UUID]) -> Collection[UUID]:
+        with self._sessions.begin() as session:
+            return deletions.among(session, run_ids)
 
     def _watch_queue(self) -> None:
         """End a worker that is idle beat after beat while hints wait: it has lost its broker without knowing it."""
@@ -93,8 +131,12 @@ class Presence(threading.Thread):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+def current_request() -> Request | None:
+    """The message that this worker's child is at, if any."""
+    return next(iter(tuple(state.active_requests)), None)
+
+
 def current_run() -> UUID | None:
     """The run that this worker's message names, if it has one."""
-    for request in tuple(state.active_requests):
-        return UUID(request.args[0])
-    return None
+    request = current_request()
+    return None if request is None else UUID(request.args[0])

@@ -17,7 +17,7 @@ from worker.spool import Spool, SpoolHeld
 from worker.verdict import Abandon, Ending, Intent, judge
 
 
-def recover(sessions: sessionmaker[Session], spool_dir: Path, artifacts: Path) -> None:
+def recover(sessions: sessionmaker[Session], spool_dir: Path, artifacts: str) -> None:
     """Settle every spool in the folder that no living process holds.
 
     Raises:
@@ -36,7 +36,7 @@ def recover(sessions: sessionmaker[Session], spool_dir: Path, artifacts: Path) -
         _settle(sessions, fence, spool, artifacts)
 
 
-def _settle(sessions: sessionmaker[Session], fence: Fence, spool: Spool, artifacts: Path) -> None:
+def _settle(sessions: sessionmaker[Session], fence: Fence, spool: Spool, artifacts: str) -> None:
     log = structlog.get_logger().bind(run_id=str(fence.run_id), attempt=fence.attempt)
     ending = Ending(None, "", 1, failure=Failure(FailureClass.WORKER_LOST, "the worker died without a word"))
     try:

@@ -3,9 +3,12 @@
 import os
 import socket
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from worker.artifacts import rooted
 
 
 class BrokerSettings(BaseSettings):
@@ -27,13 +30,16 @@ class DispatcherSettings(BrokerSettings):
     reap_interval_s: float = Field(default=5, gt=0)
     beat_s: float = Field(default=15, gt=0)
     lease_s: float = Field(default=60, gt=0)
+    idempotency_kept_s: float = Field(default=7 * 86400, gt=0)
+    """For so long a request that is sent again with its idempotency key makes nothing new."""
 
 
 class WorkerSettings(BrokerSettings):
     """One worker: one device, one run at a time."""
 
     database_url: SecretStr
-    artifacts: Path = Path(".rotbench/artifacts")
+    artifacts: Annotated[str, BeforeValidator(rooted)] = Field(default=".rotbench/artifacts", validate_default=True)
+    """A folder that the hosts share, or a URL such as s3://bucket/folder; file:///folder is a folder too."""
     data_dir: Path = Path(".rotbench/datasets")
     spool_dir: Path = Path(".rotbench/spool")
     device: str = Field(default="auto", pattern=r"^(auto|cpu|cpu:\d+|cuda:\d+)$")

@@ -80,7 +80,7 @@ class Station:
 
     def serve(self, app: Celery) -> None:
         """Main process: begin to beat."""
-        self._presence = Presence(self._settings, app, session_factory(self._engine()), self._beat)
+        self._presence = Presence(self._settings, app, session_factory(self._engine()), self._name, self._beat)
         self._presence.start()
         self._log.info("worker ready", worker=self._name, device=self._device.name, device_uuid=self._device.uuid)
 

@@ -16,6 +16,7 @@ from store.leases import Claim
 from store.status import FailureClass, Status
 from worker import memory
 from worker.account import Account
+from worker.artifacts import absolute, folder_of
 from worker.courier import RETRY_AFTER_S, Courier
 from worker.delivery import Fence, conclude, first_line, is_away
 from worker.devices import Device
@@ -228,14 +229,13 @@ class Supervisor:
         return self._give_up_at is not None and time.monotonic() >= self._give_up_at
 
     def _job(self) -> Job:
-        artifacts = self._settings.artifacts.absolute()
-        fence = self._fence
+        artifacts, fence = self._settings.artifacts, self._fence
         return Job(
             config=self._claim.config,
             data_dir=str(self._settings.data_dir.absolute()),
-            checkpoint_dir=str(artifacts / "runs" / str(fence.run_id) / f"attempt-{fence.attempt}"),
+            checkpoint_dir=folder_of(artifacts, fence.run_id, fence.attempt),
             checkpoints=tuple(
-                StoredCheckpoint(row.step, str(artifacts / row.path), row.sha256) for row in self._claim.checkpoints
+                StoredCheckpoint(row.step, absolute(artifacts, row.path), row.sha256) for row in self._claim.checkpoints
             ),
             threads=self._settings.threads,
         )

@@ -6,7 +6,6 @@ bond with the parent is tied, since importing it takes seconds.
 """
 
 import argparse
-import hashlib
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from rotrnn_core.config import ConfigError, RunConfig
 from rotrnn_core.records import Record
 from store.status import FailureClass
+from worker.artifacts import discard_unfinished, sha256
 from worker.kinship import die_with
 from worker.messages import Failure, Job, Log, Message, Progress, StoredCheckpoint, to_line
 
@@ -34,6 +34,14 @@ _NO_MEMORY = ("can't allocate memory", "out of memory")
 
 class CheckpointDamaged(Exception):
     """A checkpoint's file is not what it was when it was written."""
+
+
+class CheckpointGone(Exception):
+    """A checkpoint's file is not there: deleted after newer ones were written, or on another machine."""
+
+
+class ArtifactsAway(Exception):
+    """The store of checkpoints does not answer."""
 
 
 class Pipe:
@@ -95,23 +103,30 @@ def _records(config: RunConfig, job: Job, pipe: Pipe, control: "Control") -> Ite
     """The training, from the newest checkpoint that can be gone on from, or else from the beginning."""
     from rotrnn_core.training import CheckpointUnusable, train
 
-    def begin(resume_from: Path | None) -> Iterator[Record]:
+    def begin(resume_from: str | None) -> Iterator[Record]:
         records = train(
             config,
             data_dir=Path(job.data_dir),
-            checkpoint_dir=Path(job.checkpoint_dir),
+            checkpoint_dir=job.checkpoint_dir,
             resume_from=resume_from,
             control=control,
         )
         return chain([next(records)], records)
 
+    discard_unfinished(job.checkpoint_dir)
+    gone = 0
     for checkpoint in job.checkpoints:
         try:
             check(checkpoint)
-            records = begin(Path(checkpoint.path))
+            records = begin(checkpoint.path)
+        except CheckpointGone:
+            gone += 1
+            continue
         except (CheckpointUnusable, CheckpointDamaged) as error:
             pipe.send(Log("warning", f"the checkpoint of step {checkpoint.step} is passed over: {error}"))
             continue
+        if gone:
+            pipe.send(Log("warning", f"newer checkpoints that are not there any more: {gone}"))
         pipe.send(Log("info", f"training goes on from the checkpoint of step {checkpoint.step}"))
         return records
     if job.checkpoints:
@@ -124,12 +139,17 @@ def check(checkpoint: StoredCheckpoint) -> None:
 
     Raises:
         CheckpointDamaged: It cannot be read, or its hash is another one.
+        CheckpointGone: It is not there.
+        ArtifactsAway: It lies in a store that does not answer: no reason to begin anew.
     """
     try:
-        with open(checkpoint.path, "rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise CheckpointDamaged(str(error)) from error
+        found = sha256(checkpoint.path)
+    except FileNotFoundError as error:
+        raise CheckpointGone from error
+    except Exception as error:
+        if "://" in checkpoint.path:
+            raise ArtifactsAway(f"{checkpoint.path} cannot be read now: {type(error).__name__}: {error}") from error
+        raise CheckpointDamaged(f"{type(error).__name__}: {error}") from error
     if found != checkpoint.sha256:
         raise CheckpointDamaged(f"its SHA-256 is {found}, and was {checkpoint.sha256} when it was written")
 
@@ -143,6 +163,8 @@ def failure_of(error: Exception) -> Failure:
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(error, ConfigError):
         return Failure(FailureClass.BAD_CONFIG, _cut(text))
+    if "ArtifactsAway" in names:
+        return Failure(FailureClass.WORKER_LOST, _cut(text))
     if "DataMissing" in names:
         return Failure(FailureClass.DATA_MISSING, _cut(text))
     no_memory = isinstance(error, RuntimeError) and any(words in text for words in _NO_MEMORY)

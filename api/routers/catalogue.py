@@ -7,8 +7,9 @@ from fastapi import APIRouter
 from api.catalogue import labels, options
 from api.catalogue_schemas import ModelList, ModelRead, OptionRead, RecipeList, RecipeRead, TaskList, TaskRead
 from api.documentation import problems
+from rotrnn_core.catalogue import TASKS, TaskInfo
 from rotrnn_core.cells import CELLS
-from rotrnn_core.config import TASKS
+from rotrnn_core.published import published
 from rotrnn_core.recipes import RECIPES
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
@@ -16,8 +17,13 @@ router = APIRouter(prefix="/v1", tags=["catalogue"])
 
 @router.get("/tasks", responses=problems(401), summary="List tasks")
 def list_tasks() -> TaskList:
-    """The data sets that runs can train on."""
-    return TaskList(items=[TaskRead(**dataclasses.asdict(task)) for task in TASKS.values()])
+    """The data sets that runs can train on, with their floors and with what others have reported."""
+    return TaskList(items=[_task(task) for task in TASKS.values()])
+
+
+def _task(task: TaskInfo) -> TaskRead:
+    reported = [dataclasses.asdict(figure) for figure in published(task.name)]
+    return TaskRead.model_validate(dataclasses.asdict(task) | {"published": reported})
 
 
 @router.get("/models", responses=problems(401), summary="List cells")

@@ -3,27 +3,33 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import numpy as np
 from fastapi import APIRouter, Query
 from sqlalchemy.orm import Session
 
+from api import derived
 from api.comparison_schemas import (
     AccuracyRead,
     ClaimRead,
+    CostRead,
     HiddenNormComparisonRead,
     HiddenNormGroupRead,
     MeasureRead,
+    OverDepthRead,
     PairedRead,
+    ProfileGroupRead,
+    ProfilesRead,
     SingleRunRead,
     StabilityRead,
     StabilityRowRead,
 )
 from api.documentation import problems
 from api.fields import CellLabel, TaskName
-from api.groups import Curve, OverSeeds, differing_fields, over_seeds
+from api.grouping import GroupBy, grouped
+from api.groups import Curve, OverSeeds, differing_fields, over_seeds, over_seeds_in_logs
 from api.problems import Refusal
 from api.routers.runs import Depth
 from api.sessions import SessionDep
@@ -31,7 +37,7 @@ from rotrnn_core import stability
 from rotrnn_core.claim import claim
 from rotrnn_core.records import Statistic
 from store import hidden_norms, metrics, runs, sweeps
-from store.hidden_norms import Trace
+from store.hidden_norms import Profiles, Trace
 from store.runs import Filters
 from store.status import Status
 from store.tables import RunRow
@@ -39,11 +45,19 @@ from store.tables import RunRow
 router = APIRouter(prefix="/v1/compare", tags=["compare"])
 
 MOST_RUNS = 2_000
+MOST_NUMBERS = 2_000_000
+MOST_RESAMPLED = 100_000
 _ENDED = (Status.SUCCEEDED, Status.DIVERGED)
 SweepId = Annotated[UUID | None, Query(description="Only runs that stand in this sweep.")]
 Tasks = Annotated[list[TaskName], Query(default_factory=list, description="Any of these.")]
 Cells = Annotated[list[CellLabel], Query(default_factory=list, description="Any of these labels.")]
 Depths = Annotated[list[Depth], Query(default_factory=list, description="Any of these numbers of layers.")]
+MaxSteps = Annotated[
+    int, Query(ge=2, le=100_000, description="Of more steps than this, so many evenly chosen ones are shown.")
+]
+Bootstrap = Annotated[
+    bool, Query(description="With the mean's bootstrap interval: percentiles, and BCa from 8 seeds on.")
+]
 
 
 @router.get("/hidden-norms", responses=problems(401, 404), summary="Compare hidden norms over seeds")
@@ -52,26 +66,65 @@ def compare_hidden_norms(
     task: Tasks,
     cell: Cells,
     depth: Depths,
+    group_by: GroupBy,
     sweep_id: SweepId = None,
     statistic: Annotated[Statistic, Query(description="relative: against the layer before training.")] = "relative",
     layer: Annotated[int | None, Query(ge=0, le=255, description="Only this layer, counted from 0.")] = None,
     with_runs: Annotated[bool, Query(alias="runs", description="With the curve of each run.")] = False,
+    scale: Annotated[
+        Literal["linear", "log"], Query(description="log: the geometric mean, with the t interval of the logarithms.")
+    ] = "linear",
+    max_steps: MaxSteps = 1_000,
+    bootstrap: Bootstrap = False,
 ) -> HiddenNormComparisonRead:
-    """Mean over seeds with n and a 95% t interval, per task, cell, depth, layer and step, from all recorded points.
+    """Statistics over all seeds with n and a 95% t interval, per group, layer and step.
 
     Runs that failed or were cancelled are left out; of runs with equal configuration the newest counts.
     """
-    chosen = _chosen(session, Filters(task=task, cell=cell, depth=depth, sweep_id=sweep_id))
+    chosen = chosen_runs(session, Filters(task=task, cell=cell, depth=depth, sweep_id=sweep_id))
     traces = hidden_norms.traces(session, [run.id for run in chosen], statistic)
-    recorded = [run for run in chosen if traces[run.id].steps]
+    recorded = [run for run in chosen if traces[run.id].steps.size]
     groups: list[HiddenNormGroupRead] = []
-    for _, members in _grouped(recorded):
+    statistics = over_seeds if scale == "linear" else over_seeds_in_logs
+    check_bootstrap(bootstrap, (min(max_steps, traces[run.id].steps.size) * run.depth for run in recorded))
+    for group in grouped(recorded, group_by):
+        members = group.runs
         curves = [_curve(run, traces[run.id]) for run in members]
-        together = over_seeds(curves)
+        together = statistics(curves, most_steps=max_steps, bootstrap=bootstrap)
         for index in range(members[0].depth) if layer is None else {layer} & set(range(members[0].depth)):
             single = _singles(members, curves, index) if with_runs else []
-            groups.append(_group_read(members, statistic, together, index, single))
-    return HiddenNormComparisonRead(statistic=statistic, warnings=list(_warnings(recorded)), groups=groups)
+            shown = _group_read(members, statistic, together, index, single)
+            groups.append(shown.model_copy(update={"fields": group.fields}))
+    check_numbers(sum(10 * len(group.steps) for group in groups))
+    return HiddenNormComparisonRead(statistic=statistic, warnings=list(warnings_of(recorded, group_by)), groups=groups)
+
+
+@router.get("/profiles", responses=problems(401, 404), summary="Compare norms along the sequence")
+def compare_profiles(
+    session: SessionDep,
+    task: Tasks,
+    cell: Cells,
+    depth: Depths,
+    sweep_id: SweepId = None,
+    statistic: Annotated[Statistic, Query(description="As in /v1/compare/hidden-norms.")] = "per_head",
+    step: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Last kept step up to here; else the last.")] = (
+        None
+    ),
+) -> ProfilesRead:
+    """Geometric mean over seeds with the 95% t interval of the logarithms, at each place of the sequence.
+
+    Of each run the last kept profile counts, or the last up to `step`; a run without one is left out.
+    """
+    chosen = chosen_runs(session, Filters(task=task, cell=cell, depth=depth, sweep_id=sweep_id))
+    found = hidden_norms.profiles(session, [run.id for run in chosen], statistic)
+    kept = {run.id: _last_kept(found[run.id], step) for run in chosen if run.id in found}
+    groups: list[ProfileGroupRead] = []
+    for _, members in _grouped(run for run in chosen if kept.get(run.id) is not None):
+        curves = [_along(run, found[run.id], kept[run.id] or 0) for run in members]
+        together = over_seeds_in_logs(curves)
+        steps = [int(found[run.id].steps[kept[run.id] or 0]) for run in members]
+        groups += [_profile_read(members, statistic, steps, together, layer) for layer in range(members[0].depth)]
+    return ProfilesRead(statistic=statistic, groups=groups)
 
 
 @router.get("/stability", responses=problems(401, 404), summary="Stability as numbers")
@@ -87,29 +140,84 @@ def compare_stability(
     Of runs that succeeded or diverged; what is left out is named in warnings.
     """
     filters = Filters(task=task, cell=cell, depth=depth, sweep_id=sweep_id)
-    ended = _chosen(session, replace(filters, status=_ENDED))
-    training = [run for run in _chosen(session, filters) if run.status not in _ENDED]
+    ended = chosen_runs(session, replace(filters, status=_ENDED))
+    training = [run for run in chosen_runs(session, filters) if run.status not in _ENDED]
     ids = [run.id for run in ended]
     traces = hidden_norms.traces(session, ids, "relative")
-    accuracy = metrics.latest(session, ids, ["test_accuracy"])
-    lines = [_stability_trace(run, traces[run.id], accuracy[run.id].get("test_accuracy")) for run in ended]
+    last = metrics.latest(session, ids, ["test_accuracy", "validation_loss"])
+    lines = [_stability_trace(run, traces[run.id], last[run.id].get("test_accuracy")) for run in ended]
+    stuck = [run for run in ended if derived.stuck(run, last[run.id].get("validation_loss"))]
     report = stability.report(lines)
-    warnings = [*_unended(len(training)), *_left_out(report.broken), *_warnings(ended)]
+    warnings = [*_unended(len(training)), *_left_out(report.broken), *_stuck(stuck), *warnings_of(ended)]
     return StabilityRead(
         tasks=sorted({run.task for run in ended}),
         measures=[MeasureRead.model_validate(measure) for measure in report.measures],
         rows=[StabilityRowRead.model_validate(vars(row) | vars(row.value)) for row in report.rows],
-        paired=[
-            PairedRead.model_validate(vars(p) | vars(p.difference) | {"difference": p.difference.estimate})
-            for p in report.paired
+        paired=list(map(_paired_read, report.paired)),
+        paired_settling=list(map(_paired_read, report.paired_settling)),
+        over_depth=[
+            OverDepthRead.model_validate(vars(o) | vars(o.value) | {"measure": stability.DEPTH_MEASURE.name})
+            for o in report.over_depth
         ],
+        depth_measure=MeasureRead.model_validate(stability.DEPTH_MEASURE),
+        costs=_costs(ended),
         claim=ClaimRead.model_validate(claim(lines)),
         accuracy=[AccuracyRead.model_validate(vars(row) | vars(row.value)) for row in report.accuracy],
         warnings=warnings,
     )
 
 
-def _chosen(session: Session, filters: Filters) -> list[RunRow]:
+def _paired_read(paired: stability.Paired) -> PairedRead:
+    value = paired.difference
+    return PairedRead.model_validate(vars(paired) | vars(value) | {"difference": value.estimate})
+
+
+def _costs(chosen: Sequence[RunRow]) -> list[CostRead]:
+    """What the networks of each task, cell and depth need, each size once."""
+    found = {(run.task, run.cell, run.depth, derived.cost_of(run)): None for run in chosen}
+    return [
+        CostRead.model_validate({"task": task, "cell": cell, "depth": depth} | vars(cost))
+        for task, cell, depth, cost in found
+        if cost is not None
+    ]
+
+
+def check_numbers(number: int) -> None:
+    """Refuse an answer of tens of megabytes; it is never made smaller, so that no group depends on another.
+
+    Raises:
+        Refusal: 422.
+    """
+    if number > MOST_NUMBERS:
+        raise Refusal(
+            422,
+            "answer-too-large",
+            f"The answer would hold {number} numbers; one answer holds at most {MOST_NUMBERS}.",
+            field="query",
+            value=f"{number} numbers",
+            remedy="lower max_steps, or ask for one layer or fewer groups",
+        )
+
+
+def check_bootstrap(wanted: bool, cells: Iterable[int]) -> None:
+    """Refuse to resample for minutes.
+
+    Raises:
+        Refusal: 422.
+    """
+    number = sum(cells) if wanted else 0
+    if number > MOST_RESAMPLED:
+        raise Refusal(
+            422,
+            "too-much-to-resample",
+            f"The bootstrap would resample {number} values; one answer resamples at most {MOST_RESAMPLED}.",
+            field="bootstrap",
+            value=True,
+            remedy="lower max_steps, or ask for fewer groups",
+        )
+
+
+def chosen_runs(session: Session, filters: Filters) -> list[RunRow]:
     if filters.sweep_id is not None:
         sweeps.get(session, filters.sweep_id)
     chosen = runs.comparable(session, filters)
@@ -133,9 +241,11 @@ def _grouped(members: Iterable[RunRow]) -> Iterable[tuple[tuple[str, str, int], 
     return ((key, list(group)) for key, group in groupby(ordered, condition))
 
 
-def _warnings(members: Sequence[RunRow]) -> Iterable[str]:
-    for (task, cell, depth), group in _grouped(members):
-        title = f"{cell}, depth {depth}, {task}"
+def warnings_of(members: Sequence[RunRow], fields: Sequence[str] = ()) -> Iterable[str]:
+    """What makes the runs of each group unequal beside the seed, in words."""
+    for whole in grouped(members, fields):
+        group = whole.runs
+        title = ", ".join([whole.cell, f"depth {whole.depth}", whole.task, *map(" ".join, whole.fields.items())])
         differing = differing_fields([run.config for run in group])
         if differing:
             said = "; ".join(f"{field} ({', '.join(map(str, values))})" for field, values in differing.items())
@@ -146,6 +256,27 @@ def _warnings(members: Sequence[RunRow]) -> Iterable[str]:
 
 def _curve(run: RunRow, trace: Trace) -> Curve:
     return Curve(run.seed, np.asarray(trace.steps, dtype=np.int64), np.asarray(trace.mean, dtype=np.float64))
+
+
+def _last_kept(found: Profiles, step: int | None) -> int | None:
+    """The index of the last profile up to a step."""
+    kept = found.steps.size if step is None else int(np.searchsorted(found.steps, step, side="right"))
+    return kept - 1 if kept else None
+
+
+def _along(run: RunRow, found: Profiles, at: int) -> Curve:
+    """A profile as a curve whose steps are the places in the sequence."""
+    values = np.asarray(found.values[at], dtype=np.float64).T
+    positions = np.asarray(run.profile_positions or range(1, len(values) + 1), dtype=np.int64)
+    return Curve(run.seed, positions, values)
+
+
+def _profile_read(
+    members: Sequence[RunRow], statistic: str, steps: list[int], together: OverSeeds, layer: int
+) -> ProfileGroupRead:
+    read = _group_read(members, statistic, together, layer, [])
+    shared = read.model_dump(exclude={"steps", "seeds", "minimum", "maximum", "single"})
+    return ProfileGroupRead(**shared, steps=steps, positions=together.steps.tolist())
 
 
 def _singles(members: Sequence[RunRow], curves: Sequence[Curve], layer: int) -> list[SingleRunRead]:
@@ -180,7 +311,12 @@ def _group_read(
         run_ids=[run.id for run in members],
         steps=together.steps.tolist(),
         n=n.tolist(),
+        recorded_steps=together.recorded,
         mean=together.mean[:, layer].tolist(),
+        median=together.median[:, layer].tolist(),
+        iqm=together.iqm[:, layer].tolist(),
+        bootstrap_low=None if together.bootstrap_low is None else bound(together.bootstrap_low),
+        bootstrap_high=None if together.bootstrap_high is None else bound(together.bootstrap_high),
         low=bound(together.low),
         high=bound(together.high),
         minimum=together.minimum[:, layer].tolist(),
@@ -217,6 +353,12 @@ def _left_out(broken: Sequence[stability.Trace]) -> Iterable[str]:
     for (cell, depth, why), lost in groupby(broken, lambda trace: (trace.cell, trace.depth, _why(trace))):
         named = [f"seed {trace.seed} (run {trace.run_id})" for trace in lost]
         yield f"Left out of {cell}, depth {depth}: {', '.join(named)} {why}."
+
+
+def _stuck(stuck: Sequence[RunRow]) -> Iterable[str]:
+    for (task, cell, depth), group in _grouped(stuck):
+        named = ", ".join(f"seed {run.seed} (run {run.id})" for run in group)
+        yield f"Stuck at the loss of a guess, and counted: {cell}, depth {depth}, {task}: {named}."
 
 
 def _why(trace: stability.Trace) -> str:

@@ -43,6 +43,7 @@ def submit_run(
             seed=new.seed,
             total_steps=new.total_steps,
             name=new.name,
+            code_version=new.code_version,
             priority=Priority[wanted.priority.upper()],
         )
         keep(session, "runs", idempotency_key, row.id)

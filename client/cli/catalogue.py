@@ -9,6 +9,7 @@ from client.cli.formats import ABSENT, ago, duration
 from client.cli.output import Column, JsonOption, json_out, note, pairs, prose, say, table
 from client.connection import Connection
 from client.errors import RotBenchError
+from client.results import Task
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +44,13 @@ def tasks(context: typer.Context, as_json: JsonOption = False) -> None:
     ]
     table(columns, rows)
     for task in listed:
-        prose(f"{task.name}: {task.summary}")
+        prose(f"{task.name}: {task.summary}{_floor(task)} Licence: {task.licence}.")
+
+
+def _floor(task: Task) -> str:
+    known = [(task.floor_majority, "the commonest class"), (task.floor_simple, task.floor_method)]
+    floors = [f"{100 * share:.1f} % ({method})" for share, method in known if share is not None]
+    return f" To beat: {', '.join(floors)}." if floors else ""
 
 
 def models(context: typer.Context, as_json: JsonOption = False) -> None:

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from client.api import RotBench
 from client.cli.asking import bench, find_sweep
+from client.cli.leaderboard import show_published
 from client.cli.output import JsonOption, json_out, note
 from client.cli.reporting import show_report
 from client.errors import RotBenchError
@@ -25,6 +26,7 @@ from client.tables import (
     write_run,
     write_stability,
 )
+from client.wire import to_json
 
 SweepOption = Annotated[str | None, typer.Option("--sweep", metavar="ID", help="Only runs of this sweep.")]
 TaskOption = Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only this task.")]
@@ -40,6 +42,14 @@ class Statistic(StrEnum):
     RELATIVE = "relative"
     WHOLE = "whole"
     PER_HEAD = "per_head"
+
+
+class FileKind(StrEnum):
+    """What kind of file is written."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
 
 
 class Exported(StrEnum):
@@ -79,6 +89,7 @@ def compare(
         json_out(stability)
     else:
         show_report(stability)
+        show_published(stability, client.tasks())
     if figure is not None:
         draw(client, figure, statistic=statistic, sweep_id=sweep_id, task=task, cell=cell, depth=depth)
         note(f"Figure: {figure}")
@@ -125,17 +136,26 @@ def export(
     task: TaskOption = None,
     cell: CellOption = None,
     depth: DepthOption = None,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.csv", help="A file, or - for stdout.")] = "-",
+    kind: Annotated[
+        FileKind, typer.Option("--format", "-f", help="csv, json (an object per line) or parquet; stability is csv.")
+    ] = FileKind.CSV,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A file, or - for stdout.")] = "-",
 ) -> None:
-    """Write what was measured as CSV, of all runs or of those chosen."""
+    """Write everything that was measured, of all runs or of those chosen, unthinned.
+
+    Beside a file lies FILE.provenance.json: the filters, the version of the code, and the time.
+    """
     client = bench(context)
     sweep_id = find_sweep(client, sweep).id if sweep else None
+    chosen: dict[str, Any] = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
     with written_to(output) as stream:
         if what is Exported.STABILITY:
-            write_stability(stream, client.stability(sweep_id=sweep_id, task=task, cell=cell, depth=depth))
-        else:
-            chosen = client.runs(sweep_id=sweep_id, task=task, cell=cell, depth=depth, limit=200)
-            write_runs(client, what, chosen, stream)
+            write_stability(stream, client.stability(**chosen))
+            return
+        provenance = client.export(what.value, kind.value, stream.buffer, **chosen)
+    if output != "-":
+        with written_to(f"{output}.provenance.json") as stream:
+            stream.write(to_json(provenance) + "\n")
 
 
 def write_runs(client: RotBench, what: Exported, runs: Iterator[Run], stream: TextIO) -> None:

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from client.cli.output import Column, out, pairs, prose, say, table
-from client.report import SPREADS, ConditionRow, DifferenceRow, conditions, definitions, differences, tasks, verdict
+from client.report import (
+    SPREADS,
+    ConditionRow,
+    DifferenceRow,
+    conditions,
+    definitions,
+    differences,
+    over_depth,
+    tasks,
+    verdict,
+)
 from client.results import Stability
 
 ONE_LINE_WIDTH, TITLE_WIDTH, TABLE_WIDTH = 132, 96, 80
@@ -32,9 +42,12 @@ def show_report(stability: Stability) -> None:
         _heading("Spread over training minus that of RotRNN at equal depth and seed, in ln (above 0: moves more)")
         with_task, columns = _leading(rows)
         table(
-            [*columns, Column("difference")],
-            [[*_names(row, with_task), row.depth, row.difference.text()] for row in paired],
+            [*columns, Column("difference"), Column("in settling step", 1)],
+            [[*_names(row, with_task), row.depth, row.difference.text(), row.settling.text()] for row in paired],
         )
+    for line in over_depth(stability):
+        depths = ", ".join(map(str, line.depths))
+        prose(f"Over depths {depths} the last norms of {line.title} on {line.task} spread by {line.spread.text()}.")
     _show_claim(stability)
     for warning in stability.warnings:
         prose(f"Note: {warning}")
@@ -44,11 +57,12 @@ def _show_table(rows: Sequence[ConditionRow]) -> None:
     between = "\n" if out.is_terminal and out.width < ONE_LINE_WIDTH else " "
     with_task, columns = _leading(rows)
     table(
-        [*columns, Column("accuracy"), *(Column(title) for _, title in SPREADS)],
+        [*columns, Column("parameters", 1, right=True), Column("accuracy"), *(Column(title) for _, title in SPREADS)],
         [
             [
                 *_names(row, with_task),
                 str(row.depth),
+                row.parameters,
                 *(quantity.text(between) for quantity in (row.accuracy, *row.spreads)),
             ]
             for row in rows

@@ -35,10 +35,10 @@ def show(
     if isinstance(found, Sweep):
         _show_sweep(client, found, with_config=with_config, as_json=as_json)
         return
-    attempts, checkpoints = client.attempts(found.id), client.checkpoints(found.id)
+    attempts, checkpoints, history = client.attempts(found.id), client.checkpoints(found.id), client.history(found.id)
     log = tuple(_log_lines(client, found.id)) if with_log else None
     if as_json:
-        answer: dict[str, object] = {"run": found, "attempts": attempts, "checkpoints": checkpoints}
+        answer: dict[str, object] = {"run": found, "attempts": attempts, "checkpoints": checkpoints, "history": history}
         json_out(answer if log is None else {**answer, "log": log})
         return
     _show_run(found)
@@ -46,6 +46,8 @@ def show(
         say(_attempt_line(attempt))
     for checkpoint in checkpoints:
         say(f"checkpoint of step {checkpoint.step:,}, {size(checkpoint.size_bytes)}: {checkpoint.path}")
+    for event in history:
+        say(f"{event.at:%Y-%m-%d %H:%M:%S} {event.kind.replace('_', ' ')}: {event.message}")
     if with_config:
         say(to_json(found.config))
     for line in log or ():
@@ -65,6 +67,9 @@ def _show_run(run: Run) -> None:
             ("model", f"{run.cell}, {plural(run.depth, 'layer')}, seed {run.seed}"),
             *((key.replace("_", " "), _latest(key, value)) for key, value in run.latest.items()),
             ("parameters", ABSENT if run.parameter_count is None else f"{run.parameter_count:,}"),
+            ("state size", ABSENT if run.state_size is None else f"{run.state_size:,}"),
+            ("flops per token", ABSENT if run.flops_per_token is None else f"{run.flops_per_token:,}"),
+            *([("stuck", "yes: the loss is still that of a guess")] if run.stuck else []),
             ("device", run.device or ABSENT),
             ("priority", run.priority),
             ("created", ago(run.created_at)),

@@ -1,5 +1,6 @@
 """How is training asked for? `rotbench submit` starts one run, `rotbench sweep` a grid of them."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from client.cli.asking import bench
 from client.cli.ending import end_with_run, end_with_sweep, run_line
 from client.cli.formats import plural
-from client.cli.output import JsonOption, json_out, note, out, pairs, say
+from client.cli.output import Column, JsonOption, json_out, note, out, pairs, say, table
 from client.cli.watching import watch_run, watch_sweep
 from client.cli.wishes import (
     ConfigOption,
@@ -16,13 +17,33 @@ from client.cli.wishes import (
     PriorityOption,
     RecipeOption,
     SetOption,
+    SweepFile,
     configuration,
     grid,
+    sweep_file,
 )
 from client.results import SweepPlan
 from client.wire import to_json
 
 WatchOption = Annotated[bool, typer.Option("--watch", help="Stay and show progress until the end.")]
+
+
+class Match(StrEnum):
+    """What the cells of a sweep have in common with its first."""
+
+    D_STATE = "d_state"
+    PARAMETERS = "parameters"
+    FLOPS = "flops"
+
+
+MatchOption = Annotated[
+    Match,
+    typer.Option(
+        "--match",
+        metavar="d_state|parameters|flops",
+        help="What cells have in common with the first one; their d_state follows from it.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -58,6 +79,9 @@ def submit(
 
 def sweep(
     context: typer.Context,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE.json]", help="Recipe, settings and grid, as in the folder sweeps.")
+    ] = None,
     recipe: RecipeOption = None,
     config: ConfigOption = None,
     settings: SetOption = None,
@@ -66,20 +90,25 @@ def sweep(
     name: NameOption = None,
     priority: PriorityOption = None,
     reuse: Annotated[bool, typer.Option("--reuse", help="Take runs that exist with the same configuration.")] = False,
+    match: MatchOption = Match.D_STATE,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and count; start nothing.")] = False,
     watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Start one run for every combination of a grid."""
-    wanted = grid(axes or [], seed)
+    """Start one run for every combination of a grid. Options win over what a file says."""
+    given = SweepFile() if file is None else sweep_file(file)
+    wanted = {**given.grid, **grid(axes or [], seed)}
     if not wanted:
-        raise typer.BadParameter("a sweep needs at least one --grid or --seed")
+        raise typer.BadParameter("a sweep needs a file, or at least one --grid or --seed")
     client = bench(context)
-    base = configuration(client, recipe, config, settings or [], None)
+    base = configuration(client, recipe or given.recipe, config, [*given.settings, *(settings or [])], None)
+    name = name or given.name
     if dry_run:
-        _show_plan(client.plan_sweep(base, wanted), as_json=as_json)
+        _show_plan(client.plan_sweep(base, wanted, match=match.value), as_json=as_json)
         return
-    started = client.sweep(base, wanted, name=name, priority=priority, dedupe="reuse" if reuse else None)
+    started = client.sweep(
+        base, wanted, name=name, priority=priority, dedupe="reuse" if reuse else None, match=match.value
+    )
     if not as_json:
         reused = f", {started.reused:,} of them reused" if started.reused else ""
         say(f"Sweep {started.id}: {plural(started.total, 'run')}{reused}")
@@ -102,7 +131,24 @@ def _show_plan(plan: SweepPlan, *, as_json: bool) -> None:
             *([("equal cells", f"{plan.merged:,} make no run of their own")] if plan.merged else []),
         ]
     )
+    _show_sizes(plan)
     if plan.configs_preview:
         say("first configuration:")
         say(to_json(plan.configs_preview[0]))
     note("Nothing was started.")
+
+
+def _show_sizes(plan: SweepPlan) -> None:
+    numbers = ("d_state", "parameters", "state size", "flops per token")
+    with_task = len({size.task for size in plan.sizes}) > 1
+    rows = [
+        [
+            *([size.task] if with_task else []),
+            size.cell,
+            str(size.depth),
+            *(f"{value:,}" for value in (size.d_state, size.parameters, size.state_size, size.flops_per_token)),
+        ]
+        for size in plan.sizes
+    ]
+    leading = [*([Column("task")] if with_task else []), Column("cell"), Column("depth", right=True)]
+    table([*leading, *(Column(title, right=True) for title in numbers)], rows)

@@ -1,9 +1,11 @@
 """What does the command line want trained? Recipe, file, settings and grid become one configuration."""
 
+import dataclasses
 import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -31,6 +33,34 @@ PriorityOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class SweepFile:
+    """What a sweep file says: a recipe, settings over it, and the grid; options of the command line win."""
+
+    name: str | None = None
+    recipe: str | None = None
+    settings: tuple[str, ...] = ()
+    grid: Mapping[str, list[Any]] = dataclasses.field(default_factory=dict)
+
+
+def sweep_file(name: str) -> SweepFile:
+    """Read a sweep file.
+
+    Raises:
+        typer.BadParameter: It cannot be read, is not a JSON object, or holds what a sweep file does not have.
+    """
+    given = _file(name, "FILE.json")
+    unknown = given.keys() - {"name", "source", "recipe", "set", "grid"}
+    settings, axes = given.get("set", {}), given.get("grid", {})
+    if unknown or not (isinstance(settings, dict) and isinstance(axes, dict)):
+        what = f"holds {', '.join(sorted(unknown))}, but" if unknown else "is not a sweep:"
+        _refuse(f"{name} {what} a sweep file has name, source, recipe, set and grid", "FILE.json")
+    if not all(isinstance(values, list) and values for values in axes.values()):
+        _refuse(f"each field of the grid of {name} needs a list of values", "FILE.json")
+    set_here = tuple(f"{key}={json.dumps(value)}" for key, value in settings.items())
+    return SweepFile(given.get("name"), given.get("recipe"), set_here, axes)
+
+
 def configuration(
     client: RotBench, recipe: str | None, file: str | None, settings: Sequence[str], seed: int | None
 ) -> dict[str, Any]:
@@ -43,7 +73,7 @@ def configuration(
     if recipe is not None:
         config = _recipe(client, recipe)
     if file is not None:
-        config = laid_over(config, _file(file))
+        config = laid_over(config, _file(file, "--config"))
     for setting in settings:
         field, value = _split(setting, "--set")
         config = set_field(config, field, parsed(value))
@@ -130,18 +160,18 @@ def _recipe(client: RotBench, name: str) -> dict[str, Any]:
     return recipes[name]
 
 
-def _file(name: str) -> dict[str, Any]:
+def _file(name: str, option: str) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        _refuse(f"{name} cannot be read: {reason}", "--config")
+        _refuse(f"{name} cannot be read: {reason}", option)
     try:
         value = json.loads(text)
     except ValueError as error:
-        _refuse(f"{name} is not JSON: {error}", "--config")
+        _refuse(f"{name} is not JSON: {error}", option)
     if not isinstance(value, dict):
-        _refuse(f"{name} holds {type(value).__name__}, not an object of named fields", "--config")
+        _refuse(f"{name} holds {type(value).__name__}, not an object of named fields", option)
     return value
 
 

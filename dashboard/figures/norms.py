@@ -29,10 +29,10 @@ def norms_figure(
     single_seeds: bool = False,
     divergences: Mapping[str, Divergence | None] | None = None,
 ) -> go.Figure:
-    """The stability figure: per layer, the mean over seeds with its 95% interval against the training step.
+    """The stability figure: per layer, the geometric mean over seeds with its 95% interval against the training step.
 
     Args:
-        comparison: Groups of one task; those of several depths give one row of panels per depth.
+        comparison: Groups of one task, on the log scale; those of several depths give one row of panels per depth.
         statistic: What the groups hold.
         mode: Light or dark.
         columns: How many panels may stand side by side.
@@ -45,7 +45,7 @@ def norms_figure(
     by_panel: dict[Panel, list[HiddenNormGroup]] = {}
     for group in sorted(comparison.groups, key=lambda g: (g.depth, g.layer)):
         by_panel.setdefault((group.depth, group.layer), []).append(group)
-    places, rows, width = _places(list(by_panel), columns)
+    place_of, rows, width = places(list(by_panel), columns)
     low, high = bounds(comparison.groups, statistic)
     last = max((group.steps[-1] for group in comparison.groups if group.steps), default=0) or SHORTEST
     depths = sorted({depth for depth, _ in by_panel})
@@ -68,8 +68,8 @@ def norms_figure(
     edge = 0.012 * last
     named: set[str] = set()
     for panel, traces in drawn.items():
-        row, column = places[panel]
-        below = any(other[1] == column and other[0] > row for other in places.values())
+        row, column = place_of[panel]
+        below = any(other[1] == column and other[0] > row for other in place_of.values())
         at = canvas.panel(
             row,
             column,
@@ -102,15 +102,18 @@ def bounds(groups: Sequence[HiddenNormGroup], statistic: Statistic) -> tuple[flo
     return low / pad, high * pad
 
 
-def _places(panels: Sequence[Panel], columns: int) -> tuple[dict[Panel, tuple[int, int]], int, int]:
+def places(panels: Sequence[Panel], columns: int) -> tuple[dict[Panel, tuple[int, int]], int, int]:
     """Row and column of each panel: a row per depth where that fits, else one after the other."""
     depths = sorted({depth for depth, _ in panels})
     widest = max((layer for _, layer in panels), default=0) + 1
     if len(depths) > 1 and widest <= columns:
         return {panel: (depths.index(panel[0]), panel[1]) for panel in panels}, len(depths), widest
     width = max(1, min(columns, len(panels)))
-    places = {panel: divmod(index, width) for index, panel in enumerate(panels)}
-    return places, max(1, math.ceil(len(panels) / width)), width
+    return (
+        {panel: divmod(index, width) for index, panel in enumerate(panels)},
+        max(1, math.ceil(len(panels) / width)),
+        width,
+    )
 
 
 def _reference(statistic: Statistic, last: int, mode: Mode) -> list[Trace]:
@@ -186,7 +189,7 @@ def _band(group: HiddenNormGroup, colour: str, low: float, high: float) -> list[
     """The interval as closed polygons, one per stretch of steps that have it; cut at the panel's edges."""
     x: list[float] = []
     y: list[float] = []
-    for stretch in _stretches(group):
+    for stretch in stretches(group.low, group.high):
         x += [*(group.steps[i] for i in stretch), *(group.steps[i] for i in reversed(stretch)), math.nan]
         y += [min(high, float(group.high[i] or 0)) for i in stretch]
         y += [max(low, float(group.low[i] or 0)) for i in reversed(stretch)]
@@ -206,14 +209,15 @@ def _band(group: HiddenNormGroup, colour: str, low: float, high: float) -> list[
     return [band] if x else []
 
 
-def _stretches(group: HiddenNormGroup) -> list[list[int]]:
-    stretches: list[list[int]] = [[]]
-    for index, (low, high) in enumerate(zip(group.low, group.high, strict=True)):
+def stretches(lows: Sequence[float | None], highs: Sequence[float | None]) -> list[list[int]]:
+    """The runs of neighbouring indices that have a finite interval."""
+    found: list[list[int]] = [[]]
+    for index, (low, high) in enumerate(zip(lows, highs, strict=True)):
         if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
-            stretches[-1].append(index)
-        elif stretches[-1]:
-            stretches.append([])
-    return [stretch for stretch in stretches if stretch]
+            found[-1].append(index)
+        elif found[-1]:
+            found.append([])
+    return [stretch for stretch in found if stretch]
 
 
 def _seed(run: SingleRun, group: HiddenNormGroup, colour: str) -> Trace:

@@ -1,25 +1,27 @@
 """How did one run go? Its state in plain words, curves, norms layer by layer, log, configuration and attempts."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import streamlit as st
+from plotly.graph_objects import Figure
 
-from client import Attempt, HiddenNormTrace, LogLine, MetricSeries, RotBench, Run
+from client import HiddenNormTrace, MetricSeries, Run
 from dashboard import choices, deeds, live, shell
 from dashboard.connection import Answer, line
-from dashboard.figures.canvas import MODEBAR
-from dashboard.figures.curves import CURVES, metric_figure
+from dashboard.downloads import chart
+from dashboard.figures.curves import CURVES, Curve, metric_figure
 from dashboard.figures.layers import layers_figure
-from dashboard.palette import cell_title, status_look
-from dashboard.sheets import attempts_sheet, config_sheets, title, why
+from dashboard.palette import Mode, cell_title, status_look
+from dashboard.series_sheets import metrics_sheet, trace_sheet
+from dashboard.sheets import title, why
+from dashboard.views.run_tabs import tabs
 from dashboard.views.runs import MOVING
 from dashboard.words import (
     BY_TITLE,
     FAILURES,
     NOTHING,
     STATISTICS,
-    clock,
     day_and_clock,
     duration,
     number,
@@ -29,8 +31,6 @@ from dashboard.words import (
 
 POINTS = 1500
 """At most so many points of one curve; the API keeps each bucket's extremes."""
-TAIL = 400
-"""How many lines of the log are shown."""
 
 
 @shell.guarded
@@ -77,13 +77,7 @@ def _draw(run_id: str) -> None:
     _facts(run)
     _curves(run)
     _norms(run)
-    log, config, attempts = st.tabs(["Log", "Configuration", "Attempts"], key="part", bind="query-params")
-    with log:
-        _log(run)
-    with config:
-        _config(run)
-    with attempts:
-        _attempts(run)
+    tabs(run)
 
 
 def _head(run: Run) -> None:
@@ -151,12 +145,16 @@ def _curves(run: Run) -> None:
         for place, curve in zip(st.columns(2, gap="medium"), pair, strict=True):
             with place:
                 st.markdown(f"**{curve.title}**", help=curve.help)
-                st.plotly_chart(
-                    metric_figure(curve, series, run.cell, shell.mode(), divergence=run.divergence),
-                    key=f"curve-{curve.title}",
-                    config=MODEBAR,
+                chart(
+                    partial(_curve, curve, series, run),
+                    f"curve-{curve.title}",
                     alt=f"{curve.title} against training step",
+                    sheet=partial(metrics_sheet, series, [key for key, _ in curve.keys]),
                 )
+
+
+def _curve(curve: Curve, series: Mapping[str, MetricSeries], run: Run, mode: Mode) -> Figure:
+    return metric_figure(curve, series, run.cell, mode, divergence=run.divergence)
 
 
 def _norms(run: Run) -> None:
@@ -173,72 +171,10 @@ def _norms(run: Run) -> None:
     )
     statistic = BY_TITLE.get(picked or "", STATISTICS[0])
     st.caption(statistic.meaning)
-    st.plotly_chart(
-        layers_figure(answer.value, statistic, run.cell, shell.mode(), divergence=run.divergence),
-        key="layers",
-        config=MODEBAR,
+    trace = answer.value
+    chart(
+        lambda mode: layers_figure(trace, statistic, run.cell, mode, divergence=run.divergence),
+        "layers",
+        sheet=lambda: trace_sheet(trace, statistic.name),
         alt=f"{statistic.axis} against training step, one line per layer",
     )
-
-
-def _lines(run: Run) -> list[LogLine]:
-    """The log's tail; each redraw asks only for what is new."""
-    kept: tuple[str | None, list[LogLine]] = st.session_state.get(f"log-{run.id}", (None, []))
-    cursor, lines = kept
-
-    def read(bench: RotBench) -> tuple[str | None, list[LogLine]]:
-        after, found = cursor, list(lines)
-        for _ in range(20):
-            new = bench.logs(run.id, after=after, limit=1000)
-            found = [*found, *new.items][-TAIL:]
-            after = new.next_cursor or after
-            if len(new.items) < 1000:
-                break
-        return after, found
-
-    answer = line().ask(("log", run.id, cursor), read)
-    if answer.value is not None:
-        st.session_state[f"log-{run.id}"] = answer.value
-        return answer.value[1]
-    return lines
-
-
-def _log(run: Run) -> None:
-    lines = _lines(run)
-    if not lines:
-        st.info("Nothing was logged yet.", icon=":material/notes:")
-        return
-    zone = shell.zone()
-    text = "\n".join(f"{clock(one.at, zone)}  {one.level.upper():<7}  {one.message}" for one in lines)
-    with st.container(height=380, border=False, autoscroll=True):
-        st.code(text, language=None, wrap_lines=True)
-    st.caption(f"The last {len(lines):,} lines, newest at the bottom.")
-
-
-def _config(run: Run) -> None:
-    st.caption(f"Complete, defaults included. Runs with equal configurations share the hash {run.config_hash[:12]}.")
-    for place, (part, sheet) in zip(_quarters(), config_sheets(run.config).items(), strict=False):
-        with place:
-            st.markdown(f"**{plain(part)}**")
-            st.dataframe(
-                sheet,
-                hide_index=True,
-                height="content",
-                column_config={
-                    "Setting": st.column_config.TextColumn(width=180),
-                    "Value": st.column_config.TextColumn(),
-                },
-                alt=f"{part} settings",
-            )
-
-
-def _quarters() -> list[Any]:
-    return [*st.columns(2, gap="medium"), *st.columns(2, gap="medium")]
-
-
-def _attempts(run: Run) -> None:
-    tries: tuple[Attempt, ...] = line().ask(("attempts", run.id), lambda bench: bench.attempts(run.id)).value or ()
-    if not tries:
-        st.info("No worker has taken this run yet.", icon=":material/hourglass_empty:")
-        return
-    st.dataframe(attempts_sheet(tries, shell.zone()), hide_index=True, height="content", alt="Attempts at this run")

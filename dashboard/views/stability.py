@@ -5,6 +5,7 @@ from dashboard import live, shell
 from dashboard.connection import Answer, line
 from dashboard.views import stability_parts as parts
 from dashboard.views.stability_choices import Chosen, controls, norms
+from dashboard.views.stability_more import profiles, survival
 
 
 @shell.guarded
@@ -86,5 +87,7 @@ def _draw(chosen: Chosen) -> None:
         shell.refusal(numbers.problem)
     parts.warn([*compared.value.warnings, *(numbers.value.warnings if numbers.value else ())])
     parts.figures(chosen, groups)
+    profiles(chosen)
+    survival(chosen)
     if numbers.value is not None and numbers.value.rows:
         parts.numbers(numbers.value)

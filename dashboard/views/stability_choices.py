@@ -34,7 +34,7 @@ def norms(sweep_id: str | None, statistic: Statistic) -> Answer[HiddenNormCompar
     """The norms of every depth, without single seeds."""
     return line().ask(
         ("norms", sweep_id, statistic.name),
-        lambda bench: bench.compare_hidden_norms(statistic=statistic.name, sweep_id=sweep_id),
+        lambda bench: bench.compare_hidden_norms(statistic=statistic.name, sweep_id=sweep_id, scale="log"),
     )
 
 

@@ -5,11 +5,12 @@ import streamlit as st
 from client import HiddenNormComparison, HiddenNormGroup, Stability, Sweep
 from dashboard import shell, viewport
 from dashboard.connection import Answer, line
-from dashboard.figures.canvas import MODEBAR
+from dashboard.downloads import chart
 from dashboard.figures.heat import heat_figure
 from dashboard.figures.norms import norms_figure
 from dashboard.figures.spread import spread_figure
 from dashboard.palette import status_look
+from dashboard.series_sheets import norms_sheet
 from dashboard.sheets import numbers_sheet, paired_sheet, stability_sheet
 from dashboard.views import stability_words as said
 from dashboard.views.stability_choices import Chosen
@@ -47,19 +48,18 @@ def no_norms_yet(sweep: Sweep | None) -> None:
 
 
 def claim(numbers: Stability) -> None:
-    """The verdict, and the numbers behind it."""
-    claim = numbers.claim
-    with st.container(border=True, key="claim"):
-        st.subheader(said.headline(claim), anchor=False)
-        left, right = st.columns(2, gap="medium")
-        for place, finding, title in (
-            (left, claim.rotrnn_constant, "RotRNN stays nearly constant"),
-            (right, claim.lru_not_constant, "LRU does not"),
+    """The verdict in one sentence, what it rests on in another, and the whole of it on demand."""
+    found = numbers.claim
+    st.subheader(said.headline(found), anchor=False)
+    st.markdown(said.gist(numbers))
+    with st.expander("Both halves of the claim, in full", icon=":material/balance:"):
+        for finding, title in (
+            (found.rotrnn_constant, "RotRNN stays nearly constant"),
+            (found.lru_not_constant, "LRU does not"),
         ):
-            with place:
-                look = said.verdict(finding)
-                st.badge(f"{title}: {look.word}", icon=f":material/{look.icon}:", color=look.colour)
-                st.markdown(f":small[{plain(finding.text)}]")
+            look = said.verdict(finding)
+            st.badge(f"{title}: {look.word}", icon=f":material/{look.icon}:", color=look.colour)
+            st.markdown(plain(finding.text))
 
 
 def warn(warnings: list[str], most: int = 5) -> None:
@@ -89,21 +89,22 @@ def figures(chosen: Chosen, groups: list[HiddenNormGroup]) -> None:
     shell.section(
         "Hidden norm while training",
         "Measured on one fixed batch of the validation split, padding left out, before the first step and at regular "
-        "steps. Line: mean over seeds. Band: its 95% interval (Student's t). All panels share one logarithmic axis. A "
+        "steps. Line: geometric mean over seeds. Band: its 95% interval, that is Student's t interval of the mean of "
+        "ln(norm), taken back by exp, so it never falls to zero. All panels share one logarithmic axis. A "
         "cross ends the curve of a diverged seed; a triangle on the floor marks a step where a seed was left out "
         "because its value is not finite.",
     )
-    st.plotly_chart(
-        norms_figure(
+    chart(
+        lambda mode: norms_figure(
             shown,
             chosen.statistic,
-            shell.mode(),
+            mode,
             columns=width,
             single_seeds=chosen.single_seeds,
             divergences={run.id: run.divergence for run in ended},
         ),
-        key="norms",
-        config=MODEBAR,
+        "norms",
+        sheet=lambda: norms_sheet(groups),
         alt=f"{chosen.statistic.axis} against training step, one panel per layer, one line per cell",
     )
     if ended:
@@ -112,13 +113,13 @@ def figures(chosen: Chosen, groups: list[HiddenNormGroup]) -> None:
         return
     shell.section(
         "Where and when it moves",
-        "The mean over seeds, divided by its value at the first recorded step, on one colour scale for all maps: ochre "
-        "has grown, violet has shrunk, the page's own colour is unchanged.",
+        "The geometric mean over seeds, divided by its value at the first recorded step, on one colour scale for all "
+        "maps: ochre has grown, violet has shrunk, the page's own colour is unchanged.",
     )
-    st.plotly_chart(
-        heat_figure(groups, shell.mode(), columns=3 if width > 1 else 1),
-        key="heat",
-        config=MODEBAR,
+    chart(
+        lambda mode: heat_figure(groups, mode, columns=3 if width > 1 else 1),
+        "heat",
+        sheet=lambda: norms_sheet(groups),
         alt="Growth of the hidden norm by layer and training step, one map per cell",
     )
 
@@ -132,6 +133,7 @@ def _with_seeds(chosen: Chosen) -> Answer[HiddenNormComparison]:
             task=chosen.task,
             depth=chosen.depth,
             runs=True,
+            scale="log",
         ),
     )
 
@@ -145,10 +147,11 @@ def numbers(found: Stability) -> None:
         + " ".join(f"**{measure.title}**: {measure.definition}." for measure in found.measures)
         + " Spreads are written as factors: \u00d71.07 means that the largest norm is 7 % above the smallest.",
     )
-    st.plotly_chart(
-        spread_figure(found.measures, found.rows, shell.mode(), columns=min(4, viewport.columns())),
-        key="spread",
-        config=MODEBAR,
+    width = min(4, viewport.columns())
+    chart(
+        lambda mode: spread_figure(found.measures, found.rows, mode, columns=width),
+        "spread",
+        sheet=lambda: numbers_sheet(found),
         alt="Stability numbers with 95% intervals per cell and depth",
     )
     st.dataframe(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from client import Claim, Finding, Run, Stability
 from dashboard.palette import StatusLook, cell_title
-from dashboard.words import listed, plural
+from dashboard.words import interval, listed, plain, plural, ratio
 
 _VERDICTS = {
     True: StatusLook("seen", "The numbers show it.", "check_circle", "\u2713", "green"),
@@ -28,6 +28,20 @@ def headline(claim: Claim) -> str:
     if False in both:
         return "These runs do not show that RotRNN's norm stays nearly constant while LRU's does not."
     return "Not decided yet: does RotRNN's norm stay nearly constant while LRU's does not?"
+
+
+def gist(numbers: Stability) -> str:
+    """What the verdict rests on, in a line: how far RotRNN's norm moved, and each LRU's against it over all depths."""
+    parts = [plain(numbers.claim.rotrnn_constant.text.split(": ")[0]) + "."]
+    for row in numbers.paired:
+        if row.depth is None and row.measure == "spread_over_training" and row.difference is not None:
+            bounds = (
+                f" (95% {interval(ratio(row.low), ratio(row.high))}, {plural(row.n, 'seed')})"
+                if row.low is not None and row.high is not None
+                else f" ({plural(row.n, 'seed')}, too few for an interval)"
+            )
+            parts.append(f"{cell_title(row.cell)}'s factor is {ratio(row.difference)} that of RotRNN{bounds}.")
+    return " ".join(parts)
 
 
 def diverged(runs: list[Run]) -> str:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from rotrnn_core.layers.cell import Cell, DiagonalCell, Eigenform
+from rotrnn_core.layers.cell import Cell, DiagonalCell, use_backend
+from rotrnn_core.layers.eigenform import Eigenform
 from rotrnn_core.layers.gate import Gate
 from rotrnn_core.layers.gru import GRU
 from rotrnn_core.layers.linear import Linear
@@ -12,6 +13,7 @@ from rotrnn_core.layers.rotrnn import RotRNN
 from rotrnn_core.layers.s4 import S4
 from rotrnn_core.layers.s4d import S4D
 from rotrnn_core.layers.s5 import S5
+from rotrnn_core.layers.stream import Stream
 from rotrnn_core.layers.transformer import Transformer
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "Linear",
     "MaskedBatchNorm",
     "RotRNN",
+    "Stream",
     "TokenLayerNorm",
     "Transformer",
+    "use_backend",
 ]
 
 LAYERS: dict[str, Callable[..., Cell]] = {

@@ -3,16 +3,16 @@
 A diagonal cell says what its parameters mean by `eigenform`; scanning, padding, directions and read-out stand here.
 """
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional
 
-from rotrnn_core.notation import CellState, CellStates, Decay, Drive, Input, Inputs, Lengths, Phase, State, States
+from rotrnn_core.config import Backend
+from rotrnn_core.layers.eigenform import Eigenform, outputs, padding_of, states_by_direction, without
+from rotrnn_core.layers.stream import Stream
+from rotrnn_core.notation import CellState, CellStates, Input, Inputs, Lengths, State, States
 from rotrnn_core.ops.pairs import to_heads_order, to_scan_order
-from rotrnn_core.ops.scan import scan
+from rotrnn_core.ops.scan import backend_for, warm_kernels
 
 
 class Cell(nn.Module):
@@ -23,6 +23,8 @@ class Cell(nn.Module):
         d_state: Real numbers in the state of one direction.
         n_heads: Parts of the state whose norms are traced one by one; None where no trace is defined.
         bidirectional: Read the sequence backwards in time as well.
+
+    Its attribute `backend` says how a scan runs, where the cell has one; "auto" until it is set.
 
     Raises:
         ValueError: A size that is not positive.
@@ -38,6 +40,7 @@ class Cell(nn.Module):
         self.n_heads = n_heads
         self.d_head = d_state // (n_heads or 1)
         self.directions = 2 if bidirectional else 1
+        self.backend: Backend = "auto"
 
     def forward(self, u: Inputs, lengths: Lengths | None = None) -> Inputs:
         """Run whole sequences from a zero state.
@@ -94,14 +97,15 @@ class Cell(nn.Module):
     def extra_repr(self) -> str:
         return f"d_model={self.d_model}, d_state={self.d_state}, n_heads={self.n_heads}, directions={self.directions}"
 
+    def _check(self, u: Inputs, lengths: Lengths | None) -> None:
+        self._check_width(u, time_axis=True)
+        if lengths is not None and lengths.shape != u.shape[:1]:
+            raise ValueError(f"lengths has shape {tuple(lengths.shape)}: use one length for each of {u.shape[0]} rows")
+
     def _padding(self, u: Inputs, lengths: Lengths | None) -> Tensor | None:
         """True in the padding, (batch, time, 1); None where nothing is padded."""
-        self._check_width(u, time_axis=True)
-        if lengths is None:
-            return None
-        if lengths.shape != u.shape[:1]:
-            raise ValueError(f"lengths has shape {tuple(lengths.shape)}: use one length for each of {u.shape[0]} rows")
-        return (torch.arange(u.shape[1], device=u.device) >= lengths.unsqueeze(-1)).unsqueeze(-1)
+        self._check(u, lengths)
+        return padding_of(u, lengths)
 
     def _check_width(self, u: Tensor, *, time_axis: bool) -> None:
         wanted = "(batch, time >= 1, d_model)" if time_axis else "(batch, d_model)"
@@ -110,27 +114,18 @@ class Cell(nn.Module):
             raise ValueError(f"the input has shape {tuple(u.shape)}: use {wanted} with d_model = {self.d_model}")
 
 
-@dataclass(frozen=True)
-class Eigenform:
-    """A cell in the eigenbasis of its recurrence, computed from the parameters once per call.
+def use_backend(network: nn.Module, wanted: Backend, device: torch.device) -> Backend:
+    """Have every cell of a network scan as asked for, with kernels ready; the backend that this means on the device.
 
-        z[t] = decay R(phase) z[t-1] + drive u[t],    y[t] = sum over directions of read z[t] + D u[t]
-
-    Args:
-        drive: Input matrix with its normaliser, scan order, (d_state, d_model).
-        read: Output matrix of each direction, scan order, (directions, d_model, d_state).
-        decay: Modulus of each pair's eigenvalue, float64, (d_state / 2,).
-        phase: Angle of each pair's eigenvalue, radians, float64, (d_state / 2,).
-        first_gain: Extra factor on the drive of a sequence's first step, scan order, (d_state,); none when absent.
-        basis: Columns that turn z into the state h = basis z, (n_heads, d_head, d_head); h = z when absent.
+    Raises:
+        ConfigError: It cannot run there.
     """
-
-    drive: Float[Tensor, "d_state d_model"]
-    read: Float[Tensor, "directions d_model d_state"]
-    decay: Decay
-    phase: Phase
-    first_gain: Float[Tensor, " d_state"] | None = None
-    basis: Float[Tensor, "n_heads d_head d_head"] | None = None
+    backend = backend_for(wanted, device.type)
+    warm_kernels(backend)
+    for module in network.modules():
+        if isinstance(module, Cell):
+            module.backend = backend
+    return backend
 
 
 class DiagonalCell(Cell):
@@ -144,44 +139,37 @@ class DiagonalCell(Cell):
         raise NotImplementedError
 
     def forward(self, u: Inputs, lengths: Lengths | None = None) -> Inputs:
-        padding = self._padding(u, lengths)
-        u = _without(u, padding)
-        form = self._eigenform_in_full_precision(u)
-        y = u * self.D
-        for z, read in zip(self._scan(form, u, lengths), form.read, strict=True):
-            y = y + functional.linear(z, read)
-        return y if padding is None else y * ~padding
+        self._check(u, lengths)
+        y, _ = outputs(self._eigenform_in_full_precision(u), self.D, u, lengths, backend=self.backend)
+        return y
 
     def states(self, u: Inputs, lengths: Lengths | None = None) -> CellStates:
         padding = self._padding(u, lengths)
-        u = _without(u, padding)
+        u = without(u, padding)
         form = self._eigenform_in_full_precision(u)
-        found = [self._leave_eigenbasis(form, z) for z in self._scan(form, u, lengths)]
-        return _without(torch.stack(found, dim=-2).flatten(-3), padding)
+        scanned = states_by_direction(form, u, lengths, backend=self.backend)
+        found = [self._leave_eigenbasis(form, z) for z in scanned]
+        return without(torch.stack(found, dim=-2).flatten(-3), padding)
 
     def step(self, u_t: Input, h: CellState | None = None) -> tuple[Input, CellState]:
-        if self.directions == 2:
-            raise ValueError("bidirectional is True: a cell that reads backwards in time cannot run step by step")
         self._check_width(u_t, time_axis=False)
-        form = self._eigenform_in_full_precision(u_t)
-        drive = functional.linear(u_t, form.drive)
-        if h is None:
-            z = drive if form.first_gain is None else drive * form.first_gain
-        else:
-            z = scan(drive.unsqueeze(1), form.decay, form.phase, self._enter_eigenbasis(form, h)).squeeze(1)
-        y = functional.linear(z, form.read[0]) + u_t * self.D
+        stream, form = self._streaming(u_t)
+        y, z = stream.step(u_t, None if h is None else self._enter_eigenbasis(form, h))
         return y, self._leave_eigenbasis(form, z.unsqueeze(1)).reshape(-1, self.d_state)
 
-    def _scan(self, form: Eigenform, u: Inputs, lengths: Lengths | None) -> list[States]:
-        drive = functional.linear(u, form.drive).to(form.drive.dtype)
-        batch, time, _ = drive.shape
-        starts = torch.zeros(batch, dtype=torch.long, device=u.device)
-        found = [scan(_first_step_scaled(drive, form.first_gain, starts), form.decay, form.phase)]
+    def stream(self) -> Stream:
+        """The cell as it is now, for pieces of a sequence with a carried state; see `Stream`.
+
+        Raises:
+            ValueError: The cell is bidirectional: its output depends on inputs still to come.
+        """
+        return self._streaming(self.D)[0]
+
+    def _streaming(self, u: Tensor) -> tuple[Stream, Eigenform]:
         if self.directions == 2:
-            ends = starts + (time - 1) if lengths is None else lengths - 1
-            backward = _first_step_scaled(drive, form.first_gain, ends)
-            found.append(scan(backward, form.decay, form.phase, reverse=True))
-        return found
+            raise ValueError("bidirectional is True: a cell that reads backwards in time cannot run step by step")
+        form = self._eigenform_in_full_precision(u)
+        return Stream(form, self.D, backend=self.backend), form
 
     def _leave_eigenbasis(self, form: Eigenform, z: States) -> Float[Tensor, "batch time n_heads d_head"]:
         h = to_heads_order(z).view(*z.shape[:-1], self.n_heads, self.d_head)
@@ -195,14 +183,3 @@ class DiagonalCell(Cell):
     def _eigenform_in_full_precision(self, u: Tensor) -> Eigenform:
         with torch.autocast(u.device.type, enabled=False):
             return self.eigenform()
-
-
-def _without(x: Tensor, padding: Tensor | None) -> Tensor:
-    return x if padding is None else x.masked_fill(padding, 0.0)
-
-
-def _first_step_scaled(drive: Drive, gain: Tensor | None, at: Tensor) -> Drive:
-    if gain is None:
-        return drive
-    rows = torch.arange(len(at), device=at.device)
-    return drive.index_put((rows, at), drive[rows, at] * gain)

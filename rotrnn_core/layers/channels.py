@@ -102,7 +102,8 @@ class ChannelCell(Cell):
         with torch.autocast(u_t.device.type, enabled=False):
             h = self.next_state(u_t, h)
             re, im = h.view(-1, self.d_model, self.n, 2).unbind(-1)
-            return 2 * (self.output_vector(0) * Complex(re, im)).re.sum(-1) + u_t * self.D, h
+            C = self.output_vector(0)
+            return 2 * (C.re * re - C.im * im).sum(-1) + u_t * self.D, h
 
     def diagonal(self) -> Complex:
         """Lambda, float64, (d_model, n)."""

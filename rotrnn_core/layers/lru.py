@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from rotrnn_core.config import LRUConfig
-from rotrnn_core.layers.cell import DiagonalCell, Eigenform
+from rotrnn_core.layers.cell import DiagonalCell
+from rotrnn_core.layers.eigenform import Eigenform
 from rotrnn_core.ops.normaliser import stationary_scale
 
 

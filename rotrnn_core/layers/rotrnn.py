@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from rotrnn_core.config import RotRNNConfig
-from rotrnn_core.layers.cell import DiagonalCell, Eigenform
+from rotrnn_core.layers.cell import DiagonalCell
+from rotrnn_core.layers.eigenform import Eigenform
 from rotrnn_core.ops.normaliser import head_norm, stationary_scale
 from rotrnn_core.ops.pairs import to_scan_order
 from rotrnn_core.ops.rotation import rotation_from

@@ -89,13 +89,15 @@ class S4D(ChannelCell):
     def direction_states(self, u: Inputs, *, reverse: bool) -> Float[Tensor, "batch time d_state"]:
         discrete = self.discrete()
         drive = self._drive(discrete, u)
-        return to_heads_order(scan(drive, discrete.decay.flatten(), discrete.phase.flatten(), reverse=reverse))
+        found = scan(drive, discrete.decay.flatten(), discrete.phase.flatten(), reverse=reverse, backend=self.backend)
+        return to_heads_order(found)
 
     def next_state(self, u_t: Input, h: CellState | None) -> CellState:
         discrete = self.discrete()
         drive = self._drive(discrete, u_t.unsqueeze(1))
         before = None if h is None else to_scan_order(h)
-        return to_heads_order(scan(drive, discrete.decay.flatten(), discrete.phase.flatten(), before).squeeze(1))
+        decay, phase = discrete.decay.flatten(), discrete.phase.flatten()
+        return to_heads_order(scan(drive, decay, phase, before, backend=self.backend).squeeze(1))
 
     def _drive(self, discrete: Discrete, u: Inputs) -> Drive:
         drive = (discrete.gain * self.input_vector()).to(u.dtype) * u.unsqueeze(-1)

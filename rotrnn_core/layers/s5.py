@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from rotrnn_core.cells import S5Config
-from rotrnn_core.layers.cell import DiagonalCell, Eigenform
+from rotrnn_core.layers.cell import DiagonalCell
+from rotrnn_core.layers.eigenform import Eigenform
 from rotrnn_core.ops.complex import Complex
 from rotrnn_core.ops.discretise import zero_order_hold
 from rotrnn_core.ops.hippo import legs_eigenbasis, log_uniform

@@ -2,7 +2,21 @@
 
 from rotrnn_core.tasks.batches import Batch, Sampler, batch_of, batches_in_order
 from rotrnn_core.tasks.dataset import SPLITS, Dataset, Sequences
-from rotrnn_core.tasks.registry import load
-from rotrnn_core.tasks.storage import DataMissing
+from rotrnn_core.tasks.errors import BadData, DataMissing
+from rotrnn_core.tasks.loader import Loader
+from rotrnn_core.tasks.registry import load, names
 
-__all__ = ["SPLITS", "Batch", "DataMissing", "Dataset", "Sampler", "Sequences", "batch_of", "batches_in_order", "load"]
+__all__ = [
+    "SPLITS",
+    "BadData",
+    "Batch",
+    "DataMissing",
+    "Dataset",
+    "Loader",
+    "Sampler",
+    "Sequences",
+    "batch_of",
+    "batches_in_order",
+    "load",
+    "names",
+]

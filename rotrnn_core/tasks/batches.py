@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rotrnn_core.tasks.dataset import Array, Sequences
+from rotrnn_core.tasks.dataset import Array, Scale, Sequences
 
 POOL = 16
 """Batches that are sorted by length together: little padding, and every pool mixes the whole split."""
@@ -18,34 +18,65 @@ class Batch:
     """Sequences padded with zeros to the longest among them.
 
     Args:
-        tokens: Token ids, (batch, longest).
-        lengths: Valid steps of each sequence, (batch,).
-        labels: Class of each sequence, (batch,).
+        inputs: Token ids, (documents * batch, longest), or frames, (documents * batch, longest, channels).
+        lengths: Valid steps of each sequence, (documents * batch,).
+        labels: Class of each example, (batch,).
+        padded: Whether anything may be padded: False where all sequences of the split have one length.
     """
 
-    tokens: Tensor
+    inputs: Tensor
     lengths: Tensor
     labels: Tensor
+    padded: bool = True
+
+    @property
+    def cuts(self) -> Tensor | None:
+        """The lengths where anything may be padded; None lets the network leave masks out."""
+        return self.lengths if self.padded else None
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device."""
-        return Batch(self.tokens.to(device), self.lengths.to(device), self.labels.to(device))
+        """The same batch on a device; from pinned memory the copy does not wait for it."""
+        parts = (part.to(device, non_blocking=True) for part in (self.inputs, self.lengths, self.labels))
+        return Batch(*parts, padded=self.padded)
+
+    def pinned(self) -> "Batch":
+        """The same batch in memory from which a GPU can copy by itself."""
+        parts = (part.pin_memory() for part in (self.inputs, self.lengths, self.labels))
+        return Batch(*parts, padded=self.padded)
 
 
 def batch_of(sequences: Sequences, indices: Array) -> Batch:
-    """The batch of the sequences at `indices`, in that order."""
-    rows = [sequences.sequence(int(index)) for index in indices]
-    lengths = [len(row) for row in rows]
-    tokens = np.zeros((len(rows), max(lengths)), dtype=np.int64)
-    for place, row in zip(tokens, rows, strict=True):
-        place[: len(row)] = row
+    """The batch of the examples at `indices`, in that order."""
+    rows = (indices[:, None] * sequences.documents + np.arange(sequences.documents)).reshape(-1)
+    lengths = sequences.lengths[rows]
+    if sequences.fixed_length is not None:
+        blocks = sequences.inputs.reshape(len(sequences.lengths), sequences.fixed_length, *sequences.inputs.shape[1:])
+        stored = blocks[rows]
+    else:
+        stored = np.zeros((len(rows), max(lengths), *sequences.inputs.shape[1:]), dtype=sequences.inputs.dtype)
+        for place, row in zip(stored, rows.tolist(), strict=True):
+            sequence = sequences.sequence(row)
+            place[: len(sequence)] = sequence
+    inputs = _scaled(stored, lengths, sequences.scale)
     labels = sequences.labels[indices].astype(np.int64)
-    return Batch(torch.from_numpy(tokens), torch.tensor(lengths), torch.from_numpy(labels))
+    parts = (torch.from_numpy(part) for part in (inputs, lengths, labels))
+    return Batch(*parts, padded=sequences.fixed_length is None)
+
+
+def _scaled(stored: Array, lengths: Array, scale: Scale | None) -> Array:
+    """Token ids as 64-bit numbers, frames as float32 with zeros in the padding."""
+    if scale is None:
+        return stored.astype(np.int64)
+    factor = 1 / np.array(scale.deviation, dtype=np.float64)
+    frames = stored * factor.astype(np.float32) - (np.array(scale.mean) * factor).astype(np.float32)
+    if lengths.min() < stored.shape[1]:
+        frames[np.arange(stored.shape[1]) >= lengths[:, None]] = 0
+    return frames.astype(np.float32, copy=False)
 
 
 def batches_in_order(sequences: Sequences, batch_size: int) -> Iterator[Batch]:
-    """Every sequence once, shortest first: for evaluation."""
-    order = np.argsort(sequences.lengths, kind="stable")
+    """Every example once, shortest first: for evaluation."""
+    order = np.argsort(sequences.longest, kind="stable")
     for begin in range(0, len(order), batch_size):
         yield batch_of(sequences, order[begin : begin + batch_size])
 
@@ -65,7 +96,7 @@ class Sampler:
 
     def __init__(self, sequences: Sequences, batch_size: int, seed: int, drawn: int = 0) -> None:
         self._sequences = sequences
-        self._lengths = sequences.lengths
+        self._lengths = sequences.longest
         self._batch_size = min(batch_size, len(sequences))
         self._per_epoch = len(sequences) // self._batch_size
         self._seed = seed

@@ -26,7 +26,7 @@ def calibrate(network: Network, batches: Iterable[Batch], generator: torch.Gener
     for count, batch in enumerate(batches, start=1):
         for norm in norms:
             norm.momentum = 1 / count
-        network(batch.tokens, batch.lengths, generator=generator)
+        network(batch.inputs, batch.cuts, generator=generator)
     network.train(was_training)
     for norm, momentum in zip(norms, usual, strict=True):
         norm.momentum = momentum

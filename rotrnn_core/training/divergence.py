@@ -29,16 +29,15 @@ def locate_activation(network: Network, batch: Batch, step: int, generator: torc
     The batch is run once more with the dropout masks that `generator` draws; None as layer means that the encoder or
     the classifier broke, and all blocks are finite.
     """
-    valid = valid_steps(batch.tokens, batch.lengths)
-    assert valid is not None
+    valid = valid_steps(batch.inputs, batch.cuts)
     finite: list[bool] = []
 
     def look(block: torch.nn.Module, arguments: object, output: Tensor) -> None:
-        finite.append(all_finite([output[valid]]))
+        finite.append(all_finite([output if valid is None else output[valid]]))
 
     handles = [block.register_forward_hook(look) for block in network.blocks]
     try:
-        network(batch.tokens, batch.lengths, generator=generator)
+        network(batch.inputs, batch.cuts, generator=generator)
     finally:
         for handle in handles:
             handle.remove()

@@ -27,7 +27,7 @@ def evaluate(
     right = torch.zeros((), dtype=torch.int64, device=device)
     for batch in batches_in_order(sequences, batch_size):
         batch = batch.to(device)
-        logits = network(batch.tokens, batch.lengths)
+        logits = network(batch.inputs, batch.cuts)
         loss += functional.cross_entropy(logits.double(), batch.labels, reduction="sum")
         right += (logits.argmax(-1) == batch.labels).sum()
     network.train(was_training)

@@ -1,12 +1,13 @@
 """How does a run go from its first step to its last? One iterator of typed records."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -14,9 +15,20 @@ from torch.nn import functional
 
 from rotrnn_core import tasks
 from rotrnn_core.config import RunConfig
-from rotrnn_core.model import Network
-from rotrnn_core.records import Checkpoint, Divergence, Evaluation, Finished, HiddenNorms, Loss, Record, Started
-from rotrnn_core.tasks import Sampler, batch_of
+from rotrnn_core.layers.cell import use_backend
+from rotrnn_core.model import network_for
+from rotrnn_core.records import (
+    Checkpoint,
+    CheckpointMissed,
+    Divergence,
+    Evaluation,
+    Finished,
+    HiddenNorms,
+    Loss,
+    Record,
+    Started,
+)
+from rotrnn_core.tasks import Loader, Sampler, batch_of
 from rotrnn_core.training import checkpoints
 from rotrnn_core.training.calibration import BATCHES, calibrate
 from rotrnn_core.training.divergence import locate_activation, locate_gradient, locate_parameter, norm_of
@@ -44,27 +56,28 @@ def train(
     config: RunConfig,
     *,
     data_dir: Path,
-    checkpoint_dir: Path | None = None,
-    resume_from: Path | None = None,
+    checkpoint_dir: Path | str | None = None,
+    resume_from: Path | str | None = None,
     control: Control | None = None,
 ) -> Iterator[Record]:
     """Train one network and say everything that happens.
 
     Order: Started; in a fresh run HiddenNorms before the first step; then for each step, where its interval or the
     last step asks for it, Loss, HiddenNorms, Evaluation of the validation split, Checkpoint; at the end Evaluation of
-    the test split and Finished. A value that is not finite ends the run with Loss, HiddenNorms and Divergence of that
-    step. After a resume no record of a completed step comes again.
+    the test split, once, by the network of the step with the best validation accuracy, and Finished. A value that is
+    not finite ends the run with Loss, HiddenNorms and Divergence of that step. After a resume no record of a completed
+    step comes again. A checkpoint that cannot be written is said in a CheckpointMissed and ends nothing.
 
     Args:
         config: The run.
         data_dir: Where data sets lie or are made.
-        checkpoint_dir: Where checkpoints go; none are written when absent.
+        checkpoint_dir: Folder or URL where checkpoints go; none are written when absent.
         resume_from: A checkpoint of the same run to go on from; on a CPU with as many threads the records are those
             of an uninterrupted run, bit for bit (`tokens_per_s` apart).
         control: Lets another thread or a signal handler stop the loop.
 
     Raises:
-        ConfigError: The device asked for does not answer.
+        ConfigError: The device asked for does not answer, or the scan cannot run as asked for on it.
         DataMissing: The data cannot be had.
         CheckpointUnusable: `resume_from` is damaged or belongs to another run.
     """
@@ -94,11 +107,12 @@ def train(
         if run.due(config.probe.every):
             yield from run.hidden_norms()
         if run.due(settings.evaluate_every):
-            yield run.evaluation("validation")
+            yield run.validate()
         if checkpoint_dir is not None and run.due(settings.checkpoint_every):
-            saved = run.step
-            yield run.save(checkpoint_dir)
-    yield run.evaluation("test")
+            made = run.save(checkpoint_dir)
+            saved = run.step if isinstance(made, Checkpoint) else saved
+            yield made
+    yield run.test()
     yield Finished(step=run.step)
 
 
@@ -110,18 +124,18 @@ class _Run:
         self.device = device_of(config.training)
         self.data = tasks.load(config.task, data_dir)
         seed = config.training.seed
-        self.network = Network(
-            config.model,
-            tokens=config.task.info.tokens,
-            classes=config.task.info.classes,
-            generator=generator_of(seed, Stream.PARAMETERS, torch.device("cpu")),
+        self.network = network_for(
+            config.model, config.task.info, generator_of(seed, Stream.PARAMETERS, torch.device("cpu"))
         ).to(self.device)
+        self.backend = use_backend(self.network, config.training.backend, self.device)
         self.optimiser = make_optimiser(self.network, config.training)
-        self.sampler = Sampler(self.data.train, config.training.batch_size, seed_of(seed, Stream.ORDER))
+        order = seed_of(seed, Stream.ORDER)
+        self.batches = Loader(self.data.train, config.training.batch_size, order, pinned=self.device.type == "cuda")
         self.dropout = generator_of(seed, Stream.DROPOUT, self.device)
         fixed = np.arange(min(config.probe.batch_size, len(self.data.validation)))
         self.probe = Probe(batch_of(self.data.validation, fixed).to(self.device), config.probe.positions)
         self.step = 0
+        self.best: dict[str, Any] | None = None
         self._begin_window()
 
     def due(self, every: int) -> bool:
@@ -138,12 +152,12 @@ class _Run:
     def update(self) -> Divergence | None:
         """One optimiser step on the next batch; a value that is not finite is located instead of applied."""
         began = time.perf_counter()
-        batch = next(self.sampler).to(self.device)
+        batch = next(self.batches).to(self.device)
         self.step += 1
         chance = self.dropout.get_state()
         self.network.train()
         self.optimiser.zero_grad()
-        logits = self.network(batch.tokens, batch.lengths, generator=self.dropout)
+        logits = self.network(batch.inputs, batch.cuts, generator=self.dropout)
         loss = functional.cross_entropy(logits, batch.labels)
         loss.backward()  # type: ignore[no-untyped-call]
         rates = set_rates(self.optimiser, self.step, self.config.training)
@@ -173,7 +187,7 @@ class _Run:
             parameter_count=sum(parameter.numel() for parameter in self.network.parameters()),
             device=str(self.device),
             profile_positions=self.probe.positions,
-            environment=environment_of(self.device),
+            environment=environment_of(self.device, self.backend),
         )
 
     def loss(self) -> Loss:
@@ -186,8 +200,21 @@ class _Run:
         """The three statistics on the probe batch."""
         return self.probe.measure(self.network, self.step)
 
-    def evaluation(self, split: Literal["validation", "test"]) -> Evaluation:
-        """Loss and accuracy over a split."""
+    def validate(self) -> Evaluation:
+        """Loss and accuracy over the validation split; the network is kept where it has never been as accurate."""
+        found = self._evaluation("validation")
+        if self.best is None or found.accuracy > self.best["accuracy"]:
+            network = {name: value.clone() for name, value in self.network.state_dict().items()}
+            self.best = {"step": self.step, "accuracy": found.accuracy, "network": network}
+        return found
+
+    def test(self) -> Evaluation:
+        """Loss and accuracy over the test split of the network that validation chose; training is over then."""
+        assert self.best is not None
+        self.network.load_state_dict(self.best["network"])
+        return dataclasses.replace(self._evaluation("test"), chosen_step=self.best["step"])
+
+    def _evaluation(self, split: Literal["validation", "test"]) -> Evaluation:
         return evaluate(
             self.network,
             getattr(self.data, split),
@@ -197,22 +224,23 @@ class _Run:
             device=self.device,
         )
 
-    def save(self, folder: Path) -> Checkpoint:
+    def save(self, folder: Path | str) -> Checkpoint | CheckpointMissed:
         """Everything that the rest of the run depends on."""
-        return checkpoints.save(
-            folder,
-            self.step,
-            {
-                "config": self.config.to_dict(),
-                "network": self.network.state_dict(),
-                "optimiser": self.optimiser.state_dict(),
-                "dropout": self.dropout.get_state(),
-                "batches_drawn": self.sampler.drawn,
-                "reference_norms": self.probe.reference,
-            },
-        )
+        content = {
+            "config": self.config.to_dict(),
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "dropout": self.dropout.get_state(),
+            "batches_drawn": self.batches.drawn,
+            "reference_norms": self.probe.reference,
+            "best": self.best,
+        }
+        try:
+            return checkpoints.save(folder, self.step, content)
+        except checkpoints.CheckpointUnwritten as error:
+            return CheckpointMissed(self.step, str(error))
 
-    def restore(self, path: Path) -> None:
+    def restore(self, path: Path | str) -> None:
         """Become what `save` has written.
 
         Raises:
@@ -222,8 +250,9 @@ class _Run:
         self.network.load_state_dict(content["network"])
         self.optimiser.load_state_dict(content["optimiser"])
         self.dropout.set_state(content["dropout"])
-        self.sampler.drawn = content["batches_drawn"]
+        self.batches.drawn = content["batches_drawn"]
         self.probe.reference = content["reference_norms"]
+        self.best = content.get("best")
         self.step = content["step"]
 
     def _begin_window(self) -> None:

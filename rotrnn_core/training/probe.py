@@ -61,7 +61,7 @@ class Probe:
 
     def __init__(self, batch: Batch, positions: int, reference: Sequence[float] | None = None) -> None:
         self._batch = batch
-        valid = valid_steps(batch.tokens, batch.lengths)
+        valid = valid_steps(batch.inputs, batch.lengths)
         assert valid is not None
         self._valid = valid
         self.positions = log_spaced(int(batch.lengths.max()), positions)
@@ -79,7 +79,7 @@ class Probe:
             return []
         was_training = network.training
         network.eval()
-        layers = network.states(self._batch.tokens, self._batch.lengths)
+        layers = network.states(self._batch.inputs, self._batch.lengths)
         network.train(was_training)
         norms = [_head_norms(states, n_heads) for states, n_heads in zip(layers, heads, strict=True)]
         per_head = [self._summary(layer.mean(-1)) for layer in norms]

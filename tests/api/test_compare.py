@@ -170,14 +170,20 @@ def test_the_stability_numbers_are_those_of_the_traces(fresh: Any) -> None:
                 )
     answer = fresh.http.get("/v1/compare/stability").json()
     report = stability.report(traces)
-    rows = [
-        (r["task"], r["cell"], r["depth"], r["measure"], r["estimate"], r["low"], r["high"], r["n"])
-        for r in answer["rows"]
-    ]
-    expected = [(*list(vars(row).values())[:4], *vars(row.value).values()) for row in report.rows]
-    assert rows == expected
-    paired = [(p["cell"], p["depth"], p["difference"], p["low"], p["high"], p["n"]) for p in answer["paired"]]
-    assert paired == [(p.cell, p.depth, *vars(p.difference).values()) for p in report.paired]
+    numbers = ("estimate", "low", "high", "n", "bootstrap_low", "bootstrap_high")
+    rows = [tuple(r[name] for name in ("task", "cell", "depth", "measure", *numbers)) for r in answer["rows"]]
+    assert rows == [(*list(vars(row).values())[:4], *vars(row.value).values()) for row in report.rows]
+    for name in ("paired", "paired_settling"):
+        paired = [
+            tuple(p[key] for key in ("cell", "depth", "measure", "difference", *numbers[1:])) for p in answer[name]
+        ]
+        expected = [(p.cell, p.depth, p.measure, *vars(p.difference).values()) for p in getattr(report, name)]
+        assert paired == expected
+    over_depth = [tuple(o[key] for key in ("cell", "depths", *numbers)) for o in answer["over_depth"]]
+    assert over_depth == [(o.cell, list(o.depths), *vars(o.value).values()) for o in report.over_depth]
+    assert len(over_depth) == 2
+    assert {o["measure"] for o in answer["over_depth"]} == {answer["depth_measure"]["name"]}
+    assert [(c["cell"], c["depth"]) for c in answer["costs"]] == [(a["cell"], a["depth"]) for a in answer["accuracy"]]
     said = claim(traces)
     assert answer["claim"]["sentence"] == said.sentence
     for half in ("rotrnn_constant", "lru_not_constant"):
@@ -201,6 +207,20 @@ def test_what_stability_leaves_out_is_named(fresh: Any) -> None:
     assert any("1 run has not ended" in warning for warning in answer["warnings"])
 
 
+def test_a_stuck_run_is_named_and_counted(fresh: Any) -> None:
+    guess = math.log(10)
+    losses = {0: guess, 1: 0.5 * guess}
+    ids = {
+        seed: trained(fresh, "lru", seed, {0: [1.0], 10: [2.0]}, metrics=[("validation_loss", 400, loss)])
+        for seed, loss in losses.items()
+    }
+    assert [fresh.http.get(f"/v1/runs/{ids[seed]}").json()["stuck"] for seed in losses] == [True, False]
+    answer = fresh.http.get("/v1/compare/stability").json()
+    (said,) = [warning for warning in answer["warnings"] if "Stuck" in warning]
+    assert f"lru-learned, depth 1, listops-short: seed 0 (run {ids[0]})" in said
+    assert {row["n"] for row in answer["rows"]} == {2}
+
+
 def test_stability_of_nothing_is_an_answer(fresh: Any) -> None:
     answer = fresh.http.get("/v1/compare/stability").json()
     assert (answer["rows"], answer["paired"], answer["accuracy"]) == ([], [], [])
@@ -218,3 +238,29 @@ def test_a_comparison_needs_a_fixed_number_of_queries(fresh: Any, path: str) -> 
         trained(fresh, "rotrnn", seed, {0: [1.0, 1.0]})
     assert len(set(counts)) == 1
     assert counts[0] <= 6
+
+
+def test_on_the_log_scale_the_interval_is_that_of_the_logarithms(fresh: Any) -> None:
+    values = np.array([0.5, 1.0, 8.0])
+    for seed, value in enumerate(values):
+        trained(fresh, "lru", seed, {0: [value]})
+    (group,) = compare(fresh, scale="log")["groups"]
+    logs = np.log(values)
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) / math.sqrt(3)
+    assert group["mean"][0] == pytest.approx(math.exp(logs.mean()), rel=1e-12)
+    assert (group["low"][0], group["high"][0]) == pytest.approx(
+        (math.exp(logs.mean() - half), math.exp(logs.mean() + half)), rel=1e-9
+    )
+    assert (group["minimum"][0], group["maximum"][0]) == pytest.approx((0.5, 8.0), rel=1e-12)
+
+
+def test_profiles_are_compared_place_by_place_at_the_step_that_is_asked_for(fresh: Any) -> None:
+    for seed, factor in enumerate((1.0, 4.0)):
+        trained(fresh, "lru", seed, {0: [factor], 10: [4 * factor]})
+    trained(fresh, "lru", 2, {0: [1.0], 10: [math.nan]}, status=Status.DIVERGED)
+    for query, step, mean, n in (({}, 10, 8.0, 2), ({"step": 9}, 0, 4 ** (1 / 3), 3)):
+        answer = fresh.http.get("/v1/compare/profiles", params={"statistic": "relative", **query}).json()
+        (group,) = answer["groups"]
+        assert (group["steps"], group["positions"], group["n"]) == ([step] * 3, [0, 1], [n, n])
+        np.testing.assert_allclose(group["mean"], [mean, mean], rtol=1e-6)
+        assert group["low"][0] < mean < group["high"][0]

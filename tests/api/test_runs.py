@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from rotrnn_core.config import RunConfig
+from store import idempotency
 from store.status import Status
 
 
@@ -98,6 +99,48 @@ def test_twenty_posts_at_once_with_one_key_make_one_run(fresh: Any) -> None:
     assert fresh.stored() | {"events": 1} == dict.fromkeys(fresh.stored(), 0) | {
         "runs": 1, "outbox": 1, "events": 1, "idempotency_keys": 1,
     }  # fmt: skip
+
+
+def test_a_key_whose_first_request_is_still_on_its_way_says_so(fresh: Any) -> None:
+    headers = {"Idempotency-Key": "k"}
+    with fresh.sessions() as other:
+        assert idempotency.claim(other, "runs", "k", "another body") is None
+        answer = fresh.http.post("/v1/runs", json={"config": {}}, headers=headers)
+        assert (answer.status_code, answer.json()["field"], answer.headers["retry-after"]) == (
+            409, "Idempotency-Key", "1",
+        )  # fmt: skip
+        other.rollback()
+    assert fresh.http.post("/v1/runs", json={"config": {}}, headers=headers).status_code == 202
+    assert fresh.stored()["runs"] == 1
+
+
+def test_a_crash_between_the_row_and_the_answer_leaves_the_key_free(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"Idempotency-Key": "k"}
+    with monkeypatch.context() as patched:
+        patched.setattr("api.routers.runs.keep", lambda *_: 1 / 0)
+        assert fresh.http.post("/v1/runs", json={"config": {}}, headers=headers).status_code == 500
+    assert fresh.stored()["runs"] == 0
+    first, again = (fresh.http.post("/v1/runs", json={"config": {}}, headers=headers).json()["id"] for _ in range(2))
+    assert first == again
+    assert fresh.stored()["runs"] == 1
+
+
+def test_the_history_tells_what_happened_and_the_attempts_who_tried(fresh: Any) -> None:
+    run_id = fresh.submit()
+    fresh.train(run_id)
+    path = f"/v1/runs/{run_id}"
+    told = fresh.http.get(f"{path}/history").json()
+    assert [event["kind"] for event in told["items"]] == ["submitted", "claimed", "started", "succeeded"]
+    rest = fresh.http.get(f"{path}/history", params={"after": told["items"][1]["id"]}).json()
+    assert rest["items"] == told["items"][2:]
+    last = fresh.http.get(f"{path}/history", params={"after": told["next_cursor"]}).json()
+    assert last == {"items": [], "next_cursor": told["next_cursor"]}
+    (tried,) = fresh.http.get(f"{path}/attempts").json()["items"]
+    assert (tried["worker_id"], tried["host"], tried["device"], tried["outcome"]) == ("w", "h", "cpu", "succeeded")
+    assert tried["started_at"] <= tried["training_started_at"] <= tried["ended_at"]
+    assert (tried["resumed_from_step"], tried["resumed_from_attempt"]) == (0, None)
 
 
 def test_more_requests_at_once_than_connections_are_all_served(fresh: Any) -> None:

@@ -1,16 +1,19 @@
 """Does a sweep mean exactly its grid: every combination once, all or none, counted before it is made?"""
 
+import hashlib
 import itertools
 import time
 from typing import Any
 from uuid import UUID
 
 import pytest
+import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from api.expansion import MOST_RUNS, checked, expand
-from rotrnn_core.config import ConfigError
+from rotrnn_core.config import ConfigError, RunConfig
 from store.status import Status
 
 CELLS = [{"name": "rotrnn", "n_heads": 4}, {"name": "lru"}, {"name": "lru", "normaliser": "tied"}]
@@ -75,6 +78,54 @@ def test_cells_that_mean_the_same_are_one_run(door: Any) -> None:
     assert sweep(door, grid=grid)["total"] == 2
 
 
+def test_matched_cells_cost_what_the_first_one_does(door: Any) -> None:
+    cells = [{"name": "rotrnn", "n_heads": 4}, "lru", "gru", "s4d"]
+    body = {
+        "config": {"model": {"d_model": 16, "d_state": 64}},
+        "grid": {"training.seed": [0, 1], "model.cell": cells, "model.n_layers": [1, 2]},
+        "match": "parameters",
+    }
+    plan = door.http.post("/v1/sweeps", json={**body, "dry_run": True}).json()
+    assert (plan["total"], len(plan["sizes"])) == (16, 8)
+    for size in plan["sizes"]:
+        (first,) = [other for other in plan["sizes"] if (other["cell"], other["depth"]) == ("rotrnn", size["depth"])]
+        assert first["d_state"] == 64
+        assert abs(size["parameters"] / first["parameters"] - 1) < 0.05
+    made = sweep(door, **body)
+    sizes = {(size["cell"], size["depth"]): size for size in plan["sizes"]}
+    for run in runs_of(door, made["id"]):
+        size = sizes[run["cell"], run["depth"]]
+        assert run["config"]["model"]["d_state"] == size["d_state"]
+        assert (run["state_size"], run["flops_per_token"]) == (size["state_size"], size["flops_per_token"])
+
+
+def test_by_default_every_cell_keeps_the_state_that_is_given() -> None:
+    found = expand({"model": {"d_state": 64}}, {"model.cell": ["lru", "gru"]})
+    assert {run.config["model"]["d_state"] for run in found.runs} == {64}
+
+
+def test_an_option_of_the_cell_is_matched_to_its_first_value_at_equal_length_of_the_task() -> None:
+    grid = {"model.cell.n_heads": [2, 8], "task.name": ["listops", "listops-short"], "model.d_state": [32, 64]}
+    found = expand({"model": {"cell": "rotrnn", "d_model": 16}}, grid, match="parameters")
+    states = {(r.config["model"]["cell"]["n_heads"], r.config["model"]["d_state"]) for r in found.runs}
+    # M alone depends on the heads: d_state^2 / n_heads numbers.
+    assert {state for heads, state in states if heads == 2} == {32, 64}
+    assert all(state > 32 for heads, state in states if heads == 8)
+
+
+@pytest.mark.parametrize(
+    ("grid", "remedy"),
+    [
+        ({"training.seed": [0]}, "put model.cell into it"),
+        ({"model.cell": ["lru", "transformer"], "model.d_state": [2]}, "change d_model or the cell's options"),
+    ],
+)
+def test_what_cannot_be_matched_is_refused(door: Any, grid: dict[str, Any], remedy: str) -> None:
+    answer = door.http.post("/v1/sweeps", json={"grid": grid, "match": "parameters"})
+    assert answer.status_code == 422
+    assert remedy in answer.text
+
+
 def test_a_grid_without_fields_is_one_run(door: Any) -> None:
     assert sweep(door, grid={})["total"] == 1
 
@@ -100,6 +151,36 @@ def test_reuse_takes_runs_that_fill_the_cell_and_makes_the_others(fresh: Any) ->
     assert str(dead) not in again["runs"]
     assert {run["id"] for run in runs_of(fresh, again["id"])} == set(again["runs"])
     assert fresh.http.get(f"/v1/sweeps/{again['id']}").json() == again
+
+
+def test_runs_of_other_code_are_not_reused(fresh: Any) -> None:
+    first = sweep(fresh, grid=GRID)
+    with fresh.sessions() as session:
+        session.execute(text("UPDATE runs SET code_version = 'older' WHERE id = :id"), {"id": first["runs"][0]})
+        session.commit()
+    again = sweep(fresh, grid=GRID, dedupe="reuse")
+    assert (again["total"], again["reused"]) == (12, 11)
+    assert first["runs"][0] not in again["runs"]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["learning_rate", "weight_decay", "final_learning_rate", "recurrence_learning_rate"]),
+        st.floats(1e-12, 1e-3) | st.just(1),
+    ),
+    st.integers(0, 2**53 - 1),
+    st.sampled_from(CELLS),
+)
+@settings(max_examples=30, deadline=None)
+def test_the_hash_is_that_of_the_whole_canonical_configuration(rates: Any, seed: int, cell: Any) -> None:
+    config = {"model": {"cell": cell}, "training": {"final_learning_rate": 0, **rates, "seed": seed}}
+    try:
+        whole = RunConfig.from_dict(config).to_dict()
+    except ConfigError:
+        return
+    run = checked(config)
+    assert run.config == whole
+    assert run.config_hash == hashlib.sha256(rfc8785.dumps(whole)).hexdigest()
 
 
 def test_force_makes_every_run_anew(fresh: Any) -> None:

@@ -33,7 +33,7 @@ def test_every_reading_command_writes_json_and_nothing_else(seeded: Any) -> None
     for arguments, fields in (
         (["runs"], {"items"}),
         (["sweeps"], {"items"}),
-        (["show", run], {"run", "attempts", "checkpoints"}),
+        (["show", run], {"run", "attempts", "checkpoints", "history"}),
         (["show", seeded.failed, "--log"], {"run", "attempts", "checkpoints", "log"}),
         (["show", sweep], {"sweep"}),
         (["watch", run], {"id", "status", "latest"}),
@@ -72,7 +72,13 @@ def test_a_run_is_found_by_the_first_characters_of_its_id(seeded: Any) -> None:
     result = seeded.service.rotbench("show", seeded.failed[:8])
     assert result.exit_code == 0
     assert seeded.failed in result.stdout
-    for text in ("ValueError: [red] is no number", "code_error", "attempt 1 on box", "checkpoint of step 10"):
+    for text in (
+        "ValueError: [red] is no number",
+        "code_error",
+        "attempt 1 on box",
+        "checkpoint of step 10",
+        " submitted: queued",
+    ):
         assert text in result.stdout
 
 

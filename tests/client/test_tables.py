@@ -90,7 +90,20 @@ def test_stability_numbers_keep_the_units_of_the_api_and_absent_bounds_are_empty
     )
     write_stability(stream, stability)
     assert [list(row.values()) for row in rows(stream)] == [
-        ["measure", "t", "rotrnn", "1", "spread_over_training", "0.5", "", "", "1", "ln"],
-        ["difference_to_rotrnn", "t", "lru-tied", "all", "spread_over_training", "0.25", "0.125", "0.375", "3", "ln"],
-        ["accuracy", "t", "rotrnn", "1", "test_accuracy", "0.75", "0.5", "1.0", "3", "share"],
+        ["measure", "t", "rotrnn", "1", "spread_over_training", "0.5", "", "", "1", "ln", "", ""],
+        [
+            "difference_to_rotrnn",
+            "t",
+            "lru-tied",
+            "all",
+            "spread_over_training",
+            "0.25",
+            "0.125",
+            "0.375",
+            "3",
+            "ln",
+            "",
+            "",
+        ],
+        ["accuracy", "t", "rotrnn", "1", "test_accuracy", "0.75", "0.5", "1.0", "3", "share", "", ""],
     ]

@@ -17,7 +17,8 @@ from uuid import UUID
 
 import pytest
 
-from client import RotBench
+from client import RotBench, Run
+from rotrnn_core.config import RunConfig
 from rotrnn_core.records import STATISTICS, Divergence, HiddenNorms, Started
 from store import ingest, leases, tokens
 from store.engine import make_engine, session_factory
@@ -25,6 +26,7 @@ from store.status import FailureClass, Status
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "a token for the window"
@@ -84,7 +86,7 @@ class Service:
             claim = leases.claim(session, UUID(run_id), worker_id="desk:cpu", lease_s=600, host="desk", device="cpu")
             assert claim is not None
             last = round(STEPS * share)
-            started = Started(0, STEPS, 31_337, "cpu", (0, 9), {"torch": "2", "python": "3"})
+            started = Started(0, STEPS, 31_337, "cpu", (1, 10), {"torch": "2", "python": "3"})
             logs = [
                 (n, datetime.now(UTC) + timedelta(seconds=n), "info", f"step {10 * n}: **bold** <b>{n}</b>")
                 for n in range(1, last // 10 + 1)
@@ -282,3 +284,72 @@ def open_page(chromium: "Browser") -> "Iterator[Callable[..., Page]]":
     yield opened
     for context in contexts:
         context.close()
+
+
+def opened_script(home: str) -> None:
+    """What AppTest runs in place of the entry."""
+    from dashboard.pages import open_chosen
+
+    open_chosen(home)
+
+
+@pytest.fixture
+def open_at(monkeypatch: pytest.MonkeyPatch) -> "Callable[..., AppTest]":
+    """A function that opens a page of the dashboard of a service, with choices from its address."""
+    from streamlit.testing.v1 import AppTest
+
+    from dashboard import connection
+
+    def opened(service: Any, home: str = "stability", *, token: str | None = None, **address: str) -> AppTest:
+        for name, value in service.environment.items():
+            monkeypatch.setenv(name, value)
+        if token is not None:
+            monkeypatch.setenv("ROTBENCH_TOKEN", token)
+        connection.line.clear()
+        page = AppTest.from_function(opened_script, kwargs={"home": home}, default_timeout=120)
+        for name, value in address.items():
+            page.query_params[name] = value
+        page.run()
+        assert not page.exception
+        return page
+
+    return opened
+
+
+@pytest.fixture
+def run() -> Callable[..., Run]:
+    """A function that makes a run as the client gives it: by default one that has succeeded in 100 s."""
+    noon = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+    def made(cell: Any = "rotrnn", depth: int = 1, seed: int = 0, status: str = "succeeded", **changed: Any) -> Run:
+        config = RunConfig.from_dict({"model": {"cell": cell, "n_layers": depth}, "training": {"seed": seed}})
+        fields: dict[str, Any] = {
+            "id": f"{config.model.cell.label}-{depth}-{seed}",
+            "name": None,
+            "sweep_id": None,
+            "status": status,
+            "failure_class": None,
+            "reason": None,
+            "config": config.to_dict(),
+            "config_hash": "",
+            "cell": config.model.cell.label,
+            "task": "listops-short",
+            "depth": depth,
+            "seed": seed,
+            "step": 200,
+            "total_steps": 200,
+            "attempt": 1,
+            "priority": "normal",
+            "created_at": noon,
+            "queued_at": noon,
+            "started_at": noon,
+            "finished_at": noon + timedelta(seconds=100),
+            "parameter_count": None,
+            "device": None,
+            "divergence": None,
+            "seconds_left": None,
+            "latest": {"test_accuracy": 0.1 * seed + 0.2},
+        }
+        return Run(**(fields | changed))
+
+    return made

@@ -13,32 +13,6 @@ from dashboard.views import stability
 Open = Callable[..., AppTest]
 
 
-def script(home: str) -> None:
-    from dashboard.pages import open_chosen
-
-    open_chosen(home)
-
-
-@pytest.fixture
-def open_at(monkeypatch: pytest.MonkeyPatch) -> Open:
-    """A function that opens a page of the dashboard of a service, with choices from its address."""
-
-    def opened(service: Any, home: str = "stability", *, token: str | None = None, **address: str) -> AppTest:
-        for name, value in service.environment.items():
-            monkeypatch.setenv(name, value)
-        if token is not None:
-            monkeypatch.setenv("ROTBENCH_TOKEN", token)
-        connection.line.clear()
-        page = AppTest.from_function(script, kwargs={"home": home}, default_timeout=90)
-        for name, value in address.items():
-            page.query_params[name] = value
-        page.run()
-        assert not page.exception
-        return page
-
-    return opened
-
-
 def texts(page: AppTest) -> str:
     """All that a page says in words."""
     kinds = (
@@ -66,10 +40,13 @@ def test_the_home_page_shows_the_verdict_the_figures_and_the_tables(service: Any
     assert [header.value for header in page.header] == [
         "Hidden norm while training",
         "Where and when it moves",
+        "Along the sequence",
+        "Survival of the seeds",
         "Stability numbers",
         "Seed by seed against RotRNN",
     ]
-    assert [chart.proto.id.split("-")[-1] for chart in page.get("plotly_chart")] == ["norms", "heat", "spread"]
+    charts = [chart.proto.id.split("-")[-1] for chart in page.get("plotly_chart")]
+    assert charts == ["norms", "heat", "profiles", "survival", "spread"]
     assert "stayed within" in texts(page)
     assert page.dataframe[0].value["Depth"].tolist() == [1, 1, 1, 2, 2, 2]
     assert not page.error

@@ -23,8 +23,8 @@ def labels(sampler: Sampler, count: int) -> list[list[int]]:
 
 def test_a_batch_is_padded_to_its_own_longest(sequences: Sequences) -> None:
     batch = batch_of(sequences, np.array([4, 7, 9]))
-    assert batch.tokens.shape == (3, int(batch.lengths.max()))
-    for row, length, index in zip(batch.tokens, batch.lengths, (4, 7, 9), strict=True):
+    assert batch.inputs.shape == (3, int(batch.lengths.max()))
+    for row, length, index in zip(batch.inputs, batch.lengths, (4, 7, 9), strict=True):
         assert row[:length].tolist() == sequences.sequence(index).tolist()
         assert row[length:].eq(0).all()
     assert batch.labels.tolist() == [4, 7, 9]

@@ -1,9 +1,10 @@
 """Does the paper's theorem hold: is every LRU a RotRNN, and every RotRNN an LRU?
 
-Both sides are checked against loops written from the two papers' equations, in complex numbers for LRU and with the
-orthogonal matrix A formed for RotRNN, so that what the two layers share in code proves nothing.
+Both sides are checked against the two papers' equations as loops, in complex numbers for LRU and with the orthogonal
+matrix A formed for RotRNN, so that nothing rests on what the two layers share in code.
 """
 
+import json
 import math
 
 import pytest
@@ -13,7 +14,8 @@ from torch import Tensor, nn
 from rotrnn_core.cells import LRUConfig, RotRNNConfig, S5Config
 from rotrnn_core.config import ModelConfig, TrainingConfig
 from rotrnn_core.equivalence import (
-    ScaledRotRNN,
+    Difference,
+    by_equations,
     cell_from,
     demonstrate,
     lru_from_rotrnn,
@@ -21,6 +23,7 @@ from rotrnn_core.equivalence import (
     rotrnn_from_lru,
     states_in_rotrnn_basis,
 )
+from rotrnn_core.equivalence.__main__ import main
 from rotrnn_core.layers import LRU, S5, RotRNN
 from rotrnn_core.model import Network
 from rotrnn_core.training.optimiser import make_optimiser
@@ -56,64 +59,14 @@ def turn(angle: float) -> Tensor:
     return torch.tensor([[cos, -sin], [sin, cos]], dtype=torch.float64)
 
 
-def both_directions(run: object, u: Tensor, directions: int) -> list[Tensor]:
-    assert callable(run)
-    return [run(u), run(u.flip(1)).flip(1)][:directions]
-
-
-@torch.no_grad()
-def lru_by_definition(lru: LRU, u: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs and states (batch, time, channel, direction, [re, im]) of the LRU paper's equations."""
-    eigenvalue = torch.exp(torch.complex(-torch.exp(lru.nu_log), torch.exp(lru.theta_log)))
-    tied = lru.normaliser == "tied"
-    scale = torch.sqrt(1 - eigenvalue.abs() ** 2) if tied else torch.exp(lru.gamma_log)
-    B, C = torch.complex(lru.B_re, lru.B_im), torch.complex(lru.C_re, lru.C_im)
-
-    def run(u: Tensor) -> Tensor:
-        h = torch.zeros(len(u), len(eigenvalue), dtype=eigenvalue.dtype)
-        states = []
-        for now in u.unbind(1):
-            h = eigenvalue * h + scale * (now.to(B.dtype) @ B.mT)
-            states.append(h)
-        return torch.stack(states, dim=1)
-
-    h = both_directions(run, u, lru.directions)
-    outputs = (torch.cat(h, dim=-1) @ C.mT).real + lru.D * u
-    return outputs, torch.view_as_real(torch.stack(h, dim=-1)).flatten(-3)
-
-
-@torch.no_grad()
-def rotrnn_by_definition(rotrnn: RotRNN, u: Tensor) -> tuple[Tensor, Tensor]:
-    """Outputs and states (batch, time, head, direction, place) of the RotRNN paper's equations, A formed."""
-    decay = torch.exp(-torch.exp(rotrnn.gamma_log))
-    xi = torch.sqrt((1 - decay**2) / rotrnn.B.square().sum((1, 2)))
-    if isinstance(rotrnn, ScaledRotRNN):
-        xi = torch.exp(rotrnn.xi_log)
-    P = torch.linalg.matrix_exp(rotrnn.M - rotrnn.M.mT)
-    turns = [torch.block_diag(*[turn(angle) for angle in angles.tolist()]) for angles in rotrnn.phases()]
-    A = P @ torch.stack(turns) @ P.mT
-
-    def run(u: Tensor) -> Tensor:
-        h = torch.zeros(len(u), rotrnn.n_heads, rotrnn.d_head, dtype=u.dtype)
-        states = []
-        for now in u.unbind(1):
-            drive = torch.einsum("h,him,bm->bhi", xi, rotrnn.B, now)
-            h = decay.unsqueeze(-1) * torch.einsum("hij,bhj->bhi", A, h) + drive
-            states.append(h)
-        return torch.stack(states, dim=1)
-
-    states = torch.stack(both_directions(run, u, rotrnn.directions), dim=-2).flatten(-3)
-    return states @ rotrnn.C.mT + rotrnn.D * u, states
-
-
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("normaliser", ["learned", "tied"])
 def test_an_lru_is_a_rotrnn_with_heads_of_two(normaliser: str, bidirectional: bool) -> None:
     lru, u = an_lru(normaliser=normaliser, bidirectional=bidirectional), sequence()
-    outputs, states = lru_by_definition(lru, u)
+    outputs, states = by_equations(lru, u)
     rotrnn = rotrnn_from_lru(lru)
     assert (rotrnn.n_heads, rotrnn.d_head) == (D_STATE // 2, 2)
-    for found_outputs, found_states in (rotrnn_by_definition(rotrnn, u), (rotrnn(u), rotrnn.states(u))):
+    for found_outputs, found_states in (by_equations(rotrnn, u), (rotrnn(u), rotrnn.states(u))):
         torch.testing.assert_close(found_outputs, outputs, **CLOSE)
         torch.testing.assert_close(found_states, states, **CLOSE)
 
@@ -125,9 +78,9 @@ def test_a_rotrnn_is_an_lru_whose_channels_share_a_decay(n_heads: int, init: str
     rotrnn, u = a_rotrnn(n_heads, init=init, bidirectional=bidirectional), sequence()
     if init == "ring":
         nn.init.normal_(rotrnn.theta, std=10, generator=generator(2))
-    outputs, states = rotrnn_by_definition(rotrnn, u)
+    outputs, states = by_equations(rotrnn, u)
     lru = lru_from_rotrnn(rotrnn)
-    for found_outputs, found_states in (lru_by_definition(lru, u), (lru(u), lru.states(u))):
+    for found_outputs, found_states in (by_equations(lru, u), (lru(u), lru.states(u))):
         torch.testing.assert_close(found_outputs, outputs, **CLOSE)
         torch.testing.assert_close(states_in_rotrnn_basis(found_states, rotrnn), states, **CLOSE)
     for shared in (lru.nu_log, lru.gamma_log):
@@ -260,9 +213,30 @@ def test_a_converted_network_trains_with_its_scales_among_the_recurrence() -> No
 
 
 def test_the_demonstration_finds_nothing_beyond_rounding() -> None:
-    differences = demonstrate(time=64, batch=2)
+    differences = demonstrate(time=48, batch=2, steps=25)
     assert {difference.dtype for difference in differences} == {"float64", "float32"}
     assert len({difference.conversion for difference in differences}) == 6
     for difference in differences:
-        bound = 1e-11 if difference.dtype == "float64" else 1e-5
-        assert max(difference.outputs, difference.states) < bound, difference
+        assert difference.is_rounding, difference
+    trained = [difference for difference in differences if difference.trained_steps]
+    assert len(trained) == 4
+    assert all(difference.loss is not None and difference.loss < math.log(8) for difference in trained)
+
+
+def test_a_difference_beyond_rounding_is_told() -> None:
+    assert Difference("a", "float64", 1e-12, 1e-12).is_rounding
+    assert not Difference("a", "float64", 1e-12, 1e-10).is_rounding
+    assert not Difference("a", "float64", 1e-10, 1e-12).is_rounding
+    assert Difference("a", "float32", 1e-6, 1e-6).is_rounding
+
+
+def test_the_module_speaks_json_and_a_person_s_language(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--time", "20", "--steps", "2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert len(said["differences"]) == 12
+    assert said["bound"]["float64"] == 1e-11
+    assert main(["--time", "5", "--steps", "1"]) == 0
+    assert "LRU, learned normaliser, into RotRNN with heads of 2" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["--time", "0"])
+    assert "--time is 0" in capsys.readouterr().err

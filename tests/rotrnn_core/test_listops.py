@@ -9,7 +9,7 @@ import pytest
 
 from rotrnn_core.config import TASKS, TaskConfig
 from rotrnn_core.tasks import DataMissing, Dataset, Sequences, listops, load
-from rotrnn_core.tasks.registry import LENGTHS
+from rotrnn_core.tasks.registry import GENERATED, LENGTHS
 
 SHORT = TaskConfig(name="listops-short", train_size=300, validation_size=20, test_size=20)
 
@@ -68,7 +68,7 @@ def test_lengths_keep_to_the_tasks_bounds(name: str, short: Dataset) -> None:
     assert lengths[0] <= trees.min()
     assert trees.max() <= lengths[-1]
     assert drawn.lengths.max() <= TASKS[name].longest
-    assert drawn.tokens.max() < TASKS[name].tokens == len(listops.VOCABULARY)
+    assert drawn.inputs.max() < TASKS[name].tokens == len(listops.VOCABULARY)
 
 
 def test_trees_follow_the_grammar_in_shape_and_share() -> None:
@@ -98,35 +98,35 @@ def test_no_tree_comes_twice(short: Dataset) -> None:
 
 def test_a_larger_train_split_leaves_the_others_as_they_are(short: Dataset) -> None:
     fewer = listops.generate(LENGTHS["listops-short"], 5, train=10, validation=50, test=50)
-    assert fewer.test.tokens.tobytes() == short.test.tokens.tobytes()
-    assert fewer.validation.tokens.tobytes() == short.validation.tokens.tobytes()
-    assert short.train.tokens.tobytes().startswith(fewer.train.tokens.tobytes())
+    assert fewer.test.inputs.tobytes() == short.test.inputs.tobytes()
+    assert fewer.validation.inputs.tobytes() == short.validation.inputs.tobytes()
+    assert short.train.inputs.tobytes().startswith(fewer.train.inputs.tobytes())
 
 
 def test_the_protocol_gives_the_same_trees_everywhere() -> None:
     test = listops.generate(LENGTHS["listops-short"], 0, train=1, validation=1, test=200).test
-    digest = hashlib.sha256(test.tokens.tobytes() + test.labels.tobytes()).hexdigest()
+    digest = hashlib.sha256(test.inputs.tobytes() + test.labels.tobytes()).hexdigest()
     assert listops.PROTOCOL == 1
     assert digest == "5c153cfc4c8ba39b7de56d836da407ce18f18f6450eacaf157d55a03bb4c7b0f"
 
 
 def test_another_seed_gives_other_trees(short: Dataset) -> None:
     other = listops.generate(LENGTHS["listops-short"], 6, train=10, validation=5, test=5)
-    assert other.test.tokens.tobytes() != short.test.tokens[: len(other.test.tokens)].tobytes()
+    assert other.test.inputs.tobytes() != short.test.inputs[: len(other.test.inputs)].tobytes()
 
 
 def digest_of(sequences: Sequences) -> str:
-    return hashlib.sha256(sequences.tokens.tobytes() + sequences.labels.tobytes()).hexdigest()
+    return hashlib.sha256(sequences.inputs.tobytes() + sequences.labels.tobytes()).hexdigest()
 
 
 def test_a_data_set_is_made_once_whoever_asks_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    generate, made = listops.generate, []
+    (protocol, generate), made = GENERATED["listops-short"], []
 
     def counted(*arguments: object, **sizes: int) -> Dataset:
         made.append(1)
-        return generate(*arguments, **sizes)  # type: ignore[arg-type]
+        return generate(*arguments, **sizes)
 
-    monkeypatch.setattr(listops, "generate", counted)
+    monkeypatch.setitem(GENERATED, "listops-short", (protocol, counted))
     with ThreadPoolExecutor(4) as pool:
         digests = {digest_of(dataset.train) for dataset in pool.map(lambda _: load(SHORT, tmp_path), range(4))}
     assert len(digests) == len(made) == 1
@@ -134,7 +134,7 @@ def test_a_data_set_is_made_once_whoever_asks_at_the_same_time(tmp_path: Path, m
 
 
 def test_a_loaded_data_set_is_a_memory_map(data_dir: Path) -> None:
-    assert isinstance(load(SHORT, data_dir).train.tokens, np.memmap)
+    assert isinstance(load(SHORT, data_dir).train.inputs, np.memmap)
 
 
 def test_data_that_cannot_be_written_is_missing(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_data_that_cannot_be_written_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["gone", "short", "empty"])
 def test_damaged_data_is_missing_and_says_what_to_do(tmp_path: Path, damage: str) -> None:
     load(SHORT, tmp_path)
-    (tokens,) = tmp_path.glob("*/train.tokens.npy")
+    (tokens,) = tmp_path.glob("*/train.inputs.npy")
     if damage == "gone":
         tokens.unlink()
     elif damage == "short":

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-import rotrnn_core.layers.cell
+import rotrnn_core.layers.eigenform
 from rotrnn_core.cells import CELLS
 from rotrnn_core.config import ModelConfig
 from rotrnn_core.layers import LRU, S5, DiagonalCell, RotRNN
@@ -169,7 +169,7 @@ def test_autocast_keeps_expm_and_scan_in_float32_or_better(name: str, monkeypatc
         scanned.extend([drive.dtype, decay.dtype, phase.dtype])
         return scan(drive, decay, phase, *rest, **options)
 
-    monkeypatch.setattr(rotrnn_core.layers.cell, "scan", spy)
+    monkeypatch.setattr(rotrnn_core.layers.eigenform, "scan", spy)
     expected = network(*batch)
     scanned.clear()
     with Watched() as watched, torch.autocast("cpu", dtype=torch.bfloat16):

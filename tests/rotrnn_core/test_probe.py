@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_a_direct_computation(
     net = network(small_run(model={"cell": cell, "bidirectional": bidirectional}))
     probe = Probe(batch(), positions=4)
     per_head, whole, relative = probe.measure(net, step=0)
-    for layer, states in enumerate(net.eval().states(batch().tokens, batch().lengths)):
+    for layer, states in enumerate(net.eval().states(batch().inputs, batch().lengths)):
         numbers = states.detach().double()
         heads = numbers.view(3, 9, n_heads, -1).square().sum(-1).sqrt().mean(-1)
         length = numbers.square().sum(-1).sqrt()

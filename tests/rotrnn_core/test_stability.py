@@ -8,20 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from rotrnn_core.stability import (
     Trace,
-    deviation_with_interval,
     final_level,
-    mean_with_interval,
     report,
     settling_step,
     spread_over_layers,
     spread_over_training,
 )
-
-finite = st.floats(-1e6, 1e6)
 
 
 def trace(
@@ -84,33 +79,6 @@ def test_no_spread_depends_on_the_unit_of_the_norm(norms: list[list[float]], uni
     assert spread_over_training(other) == pytest.approx(spread_over_training(one), abs=1e-9)
     assert spread_over_layers(other) == pytest.approx(spread_over_layers(one), abs=1e-9)
     assert final_level(other) == pytest.approx(final_level(one) + math.log(unit), abs=1e-9)
-
-
-@given(st.lists(finite, min_size=2, max_size=12))
-def test_the_interval_of_a_mean_is_that_of_student(values: list[float]) -> None:
-    found = mean_with_interval(values)
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * error
-    assert found.low == pytest.approx(np.mean(values) - half, rel=1e-9, abs=1e-6)
-    assert found.high == pytest.approx(np.mean(values) + half, rel=1e-9, abs=1e-6)
-    assert found.n == len(values)
-
-
-@given(st.lists(finite, min_size=2, max_size=12))
-def test_the_interval_of_a_deviation_is_that_of_chi_square(values: list[float]) -> None:
-    found, n, deviation = deviation_with_interval(values), len(values), float(np.std(values, ddof=1))
-    assert found.low == pytest.approx(deviation * math.sqrt((n - 1) / stats.chi2.ppf(0.975, n - 1)), rel=1e-9)
-    assert found.high == pytest.approx(deviation * math.sqrt((n - 1) / stats.chi2.ppf(0.025, n - 1)), rel=1e-9)
-
-
-def test_intervals_of_normal_seeds_cover_the_truth_nineteen_times_in_twenty() -> None:
-    draws = np.random.default_rng(0).normal(3, 2, (2000, 4))
-    means = [mean_with_interval(list(row)) for row in draws]
-    deviations = [deviation_with_interval(list(row)) for row in draws]
-    four_errors = 4 * math.sqrt(0.95 * 0.05 / len(draws))
-    for found, truth in ((means, 3), (deviations, 2)):
-        covered = np.mean([e.low is not None and e.high is not None and e.low <= truth <= e.high for e in found])
-        assert abs(covered - 0.95) < four_errors
 
 
 def test_below_two_seeds_there_is_no_interval() -> None:
@@ -194,3 +162,29 @@ def test_over_all_depths_the_seeds_are_the_unit_and_each_depth_weighs_the_same()
     (pooled,) = [p for p in report(traces).paired if p.depth is None]
     assert pooled.difference.n == 2
     assert pooled.difference.estimate == pytest.approx(np.mean(np.log([2, 3, 3, 4])))
+
+
+def test_settling_is_compared_at_equal_depth_and_seed_too() -> None:
+    early, late = [[1.0], [2.0], [2.0], [2.0]], [[1.0], [1.0], [1.0], [2.0]]
+    traces = [
+        trace(norms, cell=cell, seed=seed)
+        for seed in range(2)
+        for cell, norms in (("rotrnn", early), ("lru-learned", late))
+    ]
+    at_one, over_all = report(traces).paired_settling
+    assert (at_one.measure, at_one.depth, over_all.depth) == ("settling_step", 1, None)
+    assert (at_one.difference.estimate, at_one.difference.n) == (20, 2)
+    assert {row.measure for row in report(traces).paired} == {"spread_over_training"}
+
+
+def test_the_spread_over_depth_is_that_of_the_last_levels_by_the_seeds_that_have_every_depth() -> None:
+    def ended(last: Sequence[float], seed: int) -> Trace:
+        return trace([[1.0] * len(last), last], seed=seed)
+
+    traces = [ended([2], 0), ended([4, 1], 0), ended([8, 8, 8], 0)]
+    traces += [ended([3], 1), ended([3, 3], 1), ended([3, 3, 3], 1), ended([99], 2)]
+    (found,) = report(traces).over_depth
+    assert (found.depths, found.value.n) == ((1, 2, 3), 2)
+    # Seed 0 ends at ln 2, (ln 4 + ln 1) / 2 and ln 8; seed 1 at ln 3 throughout.
+    assert found.value.estimate == pytest.approx((math.log(8) - math.log(2)) / 2)
+    assert report([ended([2], 0), ended([3], 1)]).over_depth == ()

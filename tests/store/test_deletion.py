@@ -10,9 +10,9 @@ from rotrnn_core import records
 from store import runs, sweeps
 from store.errors import IllegalMove, NotFound
 from store.status import TERMINAL, Status
-from store.tables import Base, IdempotencyRow, RunRow, SweepRow, TokenRow, WorkerRow
+from store.tables import Base, DeletedRunRow, IdempotencyRow, RunRow, SweepRow, TokenRow, WorkerRow
 
-KEPT = {SweepRow, TokenRow, WorkerRow, IdempotencyRow}
+KEPT = {SweepRow, TokenRow, WorkerRow, IdempotencyRow, DeletedRunRow}
 
 
 def _fill(scene: Any, run_id: Any) -> None:

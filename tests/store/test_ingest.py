@@ -68,7 +68,7 @@ def test_a_trace_comes_back_bit_for_bit(scene: Any, layers: list[float], flat: l
     assert [_bits(row) for row in trace.profile[0]] == [_bits(list(row)) for row in sent.profile]
     of_many = hidden_norms.traces(scene.session, [claim.run_id], "relative")[claim.run_id]
     assert _bits(of_many.mean[0]) == _bits(layers)
-    assert of_many.non_finite == [[0, 2**31 - 1]]
+    assert of_many.non_finite.tolist() == [[0, 2**31 - 1]]
 
 
 def test_a_batch_sent_twice_is_stored_once(scene: Any) -> None:

@@ -8,11 +8,18 @@ from sqlalchemy import Engine, event, text, update
 from sqlalchemy.orm import Session
 
 from rotrnn_core import records
-from store import hidden_norms, ingest, metrics, outbox, runs, sweeps
+from store import charts, events, hidden_norms, ingest, metrics, outbox, runs, sweeps
 from store.engine import session_factory
 from store.runs import Filters, NewRun
 from store.status import Status
 from store.tables import OutboxRow
+
+# Rows of runs that are gone stand for those of many others.
+OTHERS = """
+    INSERT INTO {table} SELECT (jsonb_populate_record(NULL::{table}, to_jsonb(row) || other)).*
+    FROM (SELECT * FROM {table} LIMIT 40) AS row,
+        (SELECT jsonb_build_object('run_id', gen_random_uuid()) AS other FROM generate_series(1, 100)) AS others
+"""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,7 @@ def crowd(module_engine: Engine) -> Iterator[tuple[Session, runs.Claim, Any]]:
         session.commit()
         claim = runs.claim(session, added.run_ids[0], worker_id="w", lease_s=60, host="h", device="cpu")
         assert claim is not None
-        points = [(key, step, 0.0) for key in ("a", "b", "c") for step in range(5_000)]
+        points = [(key, step, 0.0) for key in ("a", "b", "c") for step in range(5_000)] + [("few", 1, 0.0)]
         traces = [
             records.HiddenNorms(step, name, *([(0.0,)] * 4), (0,), ((0.0,),))
             for step in range(500)
@@ -35,6 +42,8 @@ def crowd(module_engine: Engine) -> Iterator[tuple[Session, runs.Claim, Any]]:
         ]
         batch = ingest.Batch(metrics=points, hidden_norms=traces)
         ingest.write(session, claim.run_id, claim.attempt, claim.token, batch)
+        for table in ("hidden_norms", "metric_blocks"):
+            session.execute(text(OTHERS.format(table=table)))
         session.commit()
         session.connection(execution_options={"isolation_level": "AUTOCOMMIT"}).execute(text("VACUUM ANALYZE"))
         session.commit()
@@ -99,6 +108,15 @@ HOT: dict[str, tuple[Callable[[Session, runs.Claim, Any], Any], str]] = {
         lambda session, claim, sweep: metrics.read(session, claim.run_id, ["a"], after_step=4_990),
         "pk_metrics",
     ),
+    "chart": (
+        lambda session, claim, sweep: charts.read(session, [claim.run_id], ["a", "b"], 10),
+        "pk_metric_blocks",
+    ),
+    "chart of few points": (
+        lambda session, claim, sweep: charts.read(session, [claim.run_id], ["few"], 10),
+        "pk_metrics",
+    ),
+    "news": (lambda session, claim, sweep: events.since(session, {claim.run_id: 0}), "pk_events"),
     "last values": (
         lambda session, claim, sweep: metrics.latest(session, [claim.run_id], ["a", "b"]),
         "pk_metrics",
@@ -115,5 +133,5 @@ def test_a_hot_query_goes_by_its_index(crowd: tuple[Session, runs.Claim, Any], n
     act, index = HOT[name]
     plan = _plan(crowd[0], lambda: act(*crowd))
     assert index in plan, plan
-    for table in ("runs", "metrics", "hidden_norms", "outbox", "sweep_runs"):
+    for table in ("runs", "metrics", "metric_blocks", "hidden_norms", "events", "outbox", "sweep_runs"):
         assert f"Seq Scan on {table} " not in plan, plan

@@ -50,7 +50,7 @@ def test_the_effective_series_is_the_life_of_the_network_that_was_trained(scene:
     assert series.values == [float(life[step]) for step in steps]
     (trace,) = hidden_norms.read(scene.session, run_id, ["relative"])
     assert (trace.steps, trace.attempts) == (series.steps, series.attempts)
-    assert hidden_norms.traces(scene.session, [run_id], "relative")[run_id].steps == series.steps
+    assert hidden_norms.traces(scene.session, [run_id], "relative")[run_id].steps.tolist() == series.steps
     assert metrics.last(scene.session, [run_id], "train_loss") == {run_id: float(life[steps[-1]])}
 
 
@@ -168,7 +168,7 @@ def test_many_runs_are_read_by_one_query(scene: Any, sessions: Any) -> None:
     traces = hidden_norms.traces(scene.session, run_ids, "relative")
     assert len(statements) == 2
     assert latest == {run_id: {"a": number + 2.0} for number, run_id in enumerate(run_ids[:-1])} | {run_ids[-1]: {}}
-    assert [trace.mean for trace in traces.values()] == [[[float(number), 1.0]] for number in range(5)] + [[]]
+    assert [trace.mean.tolist() for trace in traces.values()] == [[[float(number), 1.0]] for number in range(5)] + [[]]
 
 
 def test_the_time_left_follows_the_pace_of_the_present_attempt(scene: Any) -> None:

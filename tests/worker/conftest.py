@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -12,22 +13,22 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import psutil
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, select, text
 from sqlalchemy.orm import Session
 
 from deploy.local.servers import EmbeddedRedis
 from rotrnn_core.config import RunConfig
 from rotrnn_core.records import STATISTICS, Evaluation, HiddenNorms, Loss, Record, from_line
-from store import attempts, checkpoints, hidden_norms, logs, metrics, runs, workers
+from store import attempts, checkpoints, events, hidden_norms, logs, metrics, runs, workers
 from store.engine import make_engine, session_factory
-from store.status import Priority, Status
+from store.status import Outcome, Priority, Status
 from store.tables import AttemptRow, CheckpointRow, RunRow
 from store.workers import Heard
 from worker import broker
@@ -124,10 +125,15 @@ class Service:
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, *command: str, **settings: str) -> subprocess.Popen[bytes]:
+        hooks = self.folder / "hooks"
+        hooks.mkdir(exist_ok=True)
+        shutil.copyfile(Path(__file__).with_name("standins.py"), hooks / "sitecustomize.py")
         environment = {
             **os.environ,
             **QUICK,
             MARK: self.mark,
+            "PYTHONPATH": str(hooks),
+            "WORKER_TEST_GATE": str(self.folder / "gate"),
             "ROTBENCH_DATABASE_URL": self.database_url,
             "ROTBENCH_BROKER_URL": self.broker_url,
             "ROTBENCH_ARTIFACTS": str(self.folder / "artifacts"),
@@ -154,6 +160,34 @@ class Service:
         command = ("celery", "-A", "worker.app", "worker", "--pool", "prefork", "-c", "1")
         flags = ("--without-gossip", "--without-mingle", "--hostname", f"{name}@%h")
         return self.start(name, *command, *flags, **settings)
+
+    def start_api(self, port: int) -> subprocess.Popen[bytes]:
+        return self.start("api", "uvicorn", "api.main:app", "--host", "127.0.0.1", "--port", str(port))
+
+    @contextlib.contextmanager
+    def held(self, words: str) -> Iterator[psutil.Process]:
+        """The process that comes to these words (see standins.py), standing still there until the block ends."""
+        gate, reached = self.folder / "gate", self.folder / "gate.reached"
+        unseen = self.folder / "gate.new"
+        unseen.write_text(words)
+        unseen.rename(gate)
+        try:
+            self.until(lambda: reached.exists() and reached.read_text(), f"somebody at {words!r}", 120)
+            yield psutil.Process(int(reached.read_text()))
+        finally:
+            gate.unlink()
+            reached.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def held_at_its_end(self, run_id: UUID) -> Iterator[psutil.Process]:
+        """The pool child, in the middle of the transaction that stores the run's end, until the block ends."""
+        waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        with self.sessions() as session:
+            with self.held(".partial"):
+                self.until(lambda: self.run(run_id).step > 0, f"a step of {run_id}")
+                session.execute(select(AttemptRow).where(AttemptRow.run_id == run_id).with_for_update()).all()
+            self.until(lambda: session.scalar(waits), f"the end of {run_id}", 120)
+            yield self.pool_child()
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -257,6 +291,22 @@ class Service:
                     )
                     assert bits(kept, "f") == bits(given, "f"), step
 
+    def keeps_its_promises(self, run_id: UUID) -> None:
+        """Assert of a run that has succeeded what must hold whatever has happened to it, but for its numbers."""
+        with self.sessions() as session:
+            run = runs.get(session, run_id)
+            tries = attempts.read(session, run_id)
+            told = [event.kind for event in events.read(session, run_id)]
+            open_leases = session.scalar(select(func.count()).where(RunRow.lease_token.is_not(None)))
+        assert (run.status, run.step, open_leases) == (Status.SUCCEEDED, run.total_steps, 0)
+        assert [each.number for each in tries] == list(range(1, run.attempt + 1))
+        assert all(each.ended_at for each in tries)
+        assert all(one.ended_at <= other.started_at for one, other in pairwise(tries)), "one holder at a time"
+        assert [each.outcome for each in tries].count(Outcome.SUCCEEDED) == told.count("succeeded") == 1
+        assert told[-1] == "succeeded", "a result stays"
+        trainers = [process for process in self.kin() if "worker.trainer" in process.cmdline()]
+        assert trainers == []
+
     def kin(self) -> list[psutil.Process]:
         """Every process that descends from ours, whoever its parent is now."""
         found = []
@@ -267,10 +317,9 @@ class Service:
         return found
 
     def only_left(self, *names: str) -> None:
-        """Assert that of all that was started only these are still running."""
+        """Assert that of all that was started soon only these are still running."""
         pids = {self.children[name].pid for name in names}
-        left = [process.cmdline() for process in self.kin() if process.pid not in pids]
-        assert left == []
+        self.until(lambda: all(process.pid in pids for process in self.kin()), f"end of all but {names}", 20)
 
     def end(self) -> None:
         """End what was started, in good order where that works within seconds."""

@@ -332,7 +332,7 @@ def nowhere() -> Iterator[sessionmaker[Session]]:
 def test_what_could_not_be_told_before_a_shutdown_is_told_by_the_next_worker(
     bench: Bench, nowhere: sessionmaker[Session]
 ) -> None:
-    bench.stopping = lambda: True
+    bench.stopping = lambda: any('"record":"Loss"' in spool.read_text() for spool in bench.spools)
     bench.supervise("loss(1)\ntime.sleep(600)", reached_by=nowhere)
     assert bench.run.status is Status.RUNNING
     recover(bench.sessions, bench.settings.spool_dir, bench.settings.artifacts)

@@ -1,4 +1,4 @@
-"""When are an LRU and a RotRNN the same? The paper's theorem as conversions, of cells and of whole networks.
+"""How does an LRU become a RotRNN, and a RotRNN an LRU? The paper's theorem as conversions of cells and networks.
 
 An LRU of N complex channels is a RotRNN of N heads of two real numbers, with its own scale on the input; a RotRNN head
 of n real numbers is n / 2 complex channels that share one decay and one normaliser. Both keep outputs and states.
@@ -8,13 +8,11 @@ Source: RotRNN, arXiv:2407.07239, the section on the relation to LRU; derived an
 
 import copy
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rotrnn_core.config import LRUConfig, ModelConfig, RotRNNConfig
 from rotrnn_core.layers import LRU, Cell, RotRNN
 from rotrnn_core.model import Block, Network
 from rotrnn_core.ops.normaliser import stationary_scale
@@ -157,106 +155,6 @@ def cell_from(cell: Cell) -> Cell:
     if isinstance(cell, RotRNN):
         return lru_from_rotrnn(cell)
     raise ValueError(f"the cell is {type(cell).__name__}: only LRU and RotRNN have an equivalent in each other")
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far a model and its conversion lie apart on the same input.
-
-    Args:
-        conversion: What was converted into what.
-        dtype: "float64" or "float32".
-        outputs: Greatest absolute difference of the outputs over their greatest absolute value.
-        states: The same of the hidden states, over all layers.
-    """
-
-    conversion: str
-    dtype: str
-    outputs: float
-    states: float
-
-
-def demonstrate(*, time: int = 512, batch: int = 4, seed: int = 0) -> tuple[Difference, ...]:
-    """Convert cells and networks both ways and measure what changes: nothing beyond rounding.
-
-    Every LRU has a normaliser away from its initial value; every RotRNN has first_step "authors".
-
-    Args:
-        time: Length of the sequences.
-        batch: Number of sequences.
-        seed: Of the initial values and the inputs.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    differences = []
-    for dtype in (torch.float64, torch.float32):
-        u = torch.randn(batch, time, 16, generator=generator).to(dtype)
-        for title, cell in _cells(generator):
-            differences.append(_compare_cells(title, cell.to(dtype), u))
-        tokens = torch.randint(8, (batch, time), generator=generator)
-        for title, network in _networks(generator):
-            differences.append(_compare_networks(title, network.to(dtype), tokens))
-    return tuple(differences)
-
-
-def _cells(generator: torch.Generator) -> list[tuple[str, LRU | RotRNN]]:
-    learned = LRU(16, 32, generator=generator)
-    nn.init.normal_(learned.gamma_log, generator=generator)
-    tied = LRU(16, 32, normaliser="tied", bidirectional=True, generator=generator)
-    return [
-        ("LRU, learned normaliser, into RotRNN with heads of 2", learned),
-        ("LRU, tied normaliser, bidirectional, into RotRNN with heads of 2", tied),
-        ("RotRNN with heads of 2 into LRU", RotRNN(16, 32, 16, first_step="authors", generator=generator)),
-        (
-            "RotRNN with heads of 8, bidirectional, into LRU",
-            RotRNN(16, 32, 4, first_step="authors", bidirectional=True, generator=generator),
-        ),
-    ]
-
-
-def _networks(generator: torch.Generator) -> list[tuple[str, Network]]:
-    lru = ModelConfig(cell=LRUConfig(), d_model=16, d_state=32, n_layers=3)
-    rotrnn = ModelConfig(cell=RotRNNConfig(n_heads=4, first_step="authors"), d_model=16, d_state=32, n_layers=3)
-    return [
-        (f"network of 3 layers, {title}", Network(config, tokens=8, classes=10, generator=generator))
-        for title, config in (("LRU into RotRNN", lru), ("RotRNN into LRU", rotrnn))
-    ]
-
-
-@torch.no_grad()
-def _compare_cells(title: str, cell: Cell, u: Tensor) -> Difference:
-    other = cell_from(cell)
-    return Difference(
-        conversion=title,
-        dtype=_name(u.dtype),
-        outputs=_apart(cell(u), other(u)),
-        states=_apart(cell.states(u), _states_like(cell, other.states(u))),
-    )
-
-
-@torch.no_grad()
-def _compare_networks(title: str, network: Network, tokens: Tensor) -> Difference:
-    network.eval()
-    other = network_from(network)
-    cells = [block.cell for block in network.blocks if isinstance(block, Block)]
-    layers = zip(cells, network.states(tokens), other.states(tokens), strict=True)
-    return Difference(
-        conversion=title,
-        dtype=_name(network.classifier.weight.dtype),
-        outputs=_apart(network(tokens), other(tokens)),
-        states=max(_apart(own, _states_like(cell, its)) for cell, own, its in layers),
-    )
-
-
-def _states_like(cell: Cell, states: Tensor) -> Tensor:
-    return states_in_rotrnn_basis(states, cell) if isinstance(cell, RotRNN) else states
-
-
-def _apart(a: Tensor, b: Tensor) -> float:
-    return float((a - b).abs().max() / a.abs().max())
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _eigenbasis(rotrnn: RotRNN) -> Float[Tensor, "n_heads d_head d_head"]:

@@ -1,0 +1,59 @@
+"""Into which pieces is a batch of sequences cut, so that one piece's states stay in a core's cache?"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_STEP_BYTES = 2**18
+_PIECE_BYTES = 2**21
+_FEWEST, _MOST = 64, 256
+
+
+class Piece(NamedTuple):
+    """Rows and steps of one piece, and its place among the pieces of its rows."""
+
+    rows: slice
+    steps: slice
+    place: int
+
+
+class Pieces(NamedTuple):
+    """A cut of (batch, time) into pieces of at most (rows, steps), the same whatever the number of threads."""
+
+    batch: int
+    time: int
+    rows: int
+    steps: int
+
+    @property
+    def count(self) -> int:
+        """Pieces along time."""
+        return -(-self.time // self.steps)
+
+    def along(self, first_row: int, longest: int, *, reverse: bool) -> Iterator[Piece]:
+        """The pieces of one group of rows that hold a valid step, in a direction of time."""
+        rows = slice(first_row, min(first_row + self.rows, self.batch))
+        places = range(-(-longest // self.steps))
+        for place in reversed(places) if reverse else places:
+            yield Piece(rows, slice(place * self.steps, min((place + 1) * self.steps, self.time)), place)
+
+
+def pieces_of(batch: int, time: int, d_state: int, dtype: torch.dtype) -> Pieces:
+    """The cut for states of d_state numbers."""
+    step = d_state * dtype.itemsize
+    steps = min(_MOST, max(_FEWEST, _STEP_BYTES // step))
+    return Pieces(batch, time, min(batch, max(1, _PIECE_BYTES // (steps * step))), steps)
+
+
+def valid_part(x: Tensor, piece: Piece, lengths: Tensor | None) -> Tensor:
+    """A piece of (batch, time, ..), zero in the padding; a view where nothing is padded."""
+    part = x[piece.rows, piece.steps]
+    if lengths is None:
+        return part
+    ends = lengths[piece.rows]
+    if int(ends.min()) >= piece.steps.stop:
+        return part
+    padding = torch.arange(piece.steps.start, piece.steps.stop) >= ends.unsqueeze(-1)
+    return part.masked_fill(padding.unsqueeze(-1), 0)

@@ -1,0 +1,48 @@
+"""Is the page of sweeps wired to the API? The matrix, its choices, and what can be done to a sweep."""
+
+from typing import Any
+
+from dashboard import connection
+
+
+def test_a_sweep_is_shown_with_its_cost_and_its_choices_stand_in_the_address(service: Any, open_at: Any) -> None:
+    page = open_at(service, "sweeps")
+    assert page.title[0].value == "Sweeps"
+    facts = {metric.label: metric.value for metric in page.metric}
+    assert (facts["Ended"], facts["Tested"], facts["Device time left"]) == ("18 / 18", "17", "none")
+    assert page.query_params["across"] == "seed"
+    assert page.query_params["shade"] == "State"
+    assert [chart.proto.id.split("-")[-2] for chart in page.get("plotly_chart")] == ["cells"]
+    assert not page.error
+
+
+def test_a_link_opens_the_columns_that_it_names(service: Any, open_at: Any) -> None:
+    page = open_at(service, "sweeps", across="depth", shade="Accuracy")
+    assert page.segmented_control(key="across").value == "depth"
+    assert page.segmented_control(key="shade").value == "Accuracy"
+
+
+def test_without_sweeps_the_page_says_what_makes_one(empty_service: Any, open_at: Any) -> None:
+    page = open_at(empty_service, "sweeps")
+    assert "No sweeps yet" in page.subheader[0].value
+    assert "rotbench sweep" in page.code[0].value
+
+
+def test_more_seeds_take_over_the_runs_that_exist_and_what_waits_is_cancelled(service: Any, open_at: Any) -> None:
+    made = service.bench.sweep(
+        {"training": {"steps": 7, "warmup_steps": 0}}, {"training.seed": [500, 501]}, name="to be extended"
+    )
+    label = f"to be extended {made.id[:8]}"
+    page = open_at(service, "sweeps", sweep=label)
+    page.number_input(key="further").set_value(1).run()
+    assert "3 runs in all" in "\n".join(one.value for one in page.caption)
+    page.button(key="further-yes").click().run()
+    wider = next(one for one in service.bench.sweeps() if one.name == "to be extended +1")
+    assert (wider.total, wider.reused) == (3, 2)
+    connection.line().forget()
+    page = open_at(service, "sweeps", sweep=label)
+    page.button(key="sweep-cancel-yes").click().run()
+    assert service.bench.get_sweep(made.id).counts == {"cancelled": 2}
+    service.bench.cancel_sweep(wider.id)
+    for run in service.bench.runs(sweep_id=wider.id):
+        service.bench.delete(run.id)
