@@ -14,16 +14,18 @@ from starlette.responses import Response
 from api import refusals
 from api.auth import bearer
 from api.documentation import describe
+from api.fleet_metrics import FleetMetrics
 from api.limits import BodyLimit
 from api.problems import Refusal
-from api.routers import catalogue, charts, compare, export, follow, health, runs, seeds, series, sweeps, workers
+from api.routers import catalogue, charts, compare, export, follow, gc, health, runs, seeds, series, sweeps, workers
 from api.settings import Settings
 from api.streams import Streams, ending
 from api.telemetry import RequestMetrics, RunCounts
 from rotrnn_core.config import ConfigError
-from store import errors
+from store import errors, fleet
 from store import runs as stored_runs
 from store.engine import limits_within, make_engine, session_factory
+from store.fleet import Fleet
 
 ERRORS: dict[type[Exception], Callable[[Any], Refusal]] = {
     Refusal: lambda refusal: refusal,
@@ -65,7 +67,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.sessions = sessions
     app.state.streams = streams = Streams(lambda: app.state.sessions)
     app.state.registry = registry = CollectorRegistry()
-    for router in (runs, series, follow, charts, sweeps, compare, seeds, export, catalogue, workers):
+    for router in (runs, series, follow, charts, sweeps, compare, seeds, export, gc, catalogue, workers):
         app.include_router(router.router, dependencies=[Depends(bearer)])
     app.include_router(health.router)
     app.add_middleware(BodyLimit, max_bytes=settings.api_max_body_bytes)
@@ -77,7 +79,12 @@ def create_app(settings: Settings) -> FastAPI:
         with sessions() as session:
             return {status.value: number for status, number in stored_runs.counts(session).items()}
 
+    def fleet_now() -> Fleet:
+        with sessions() as session:
+            return fleet.read(session, settings.lease_s)
+
     registry.register(RunCounts(count))
+    registry.register(FleetMetrics(fleet_now))
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 

@@ -137,7 +137,7 @@ class SweepCreate(Order):
     combinations: list[dict[str, Any]] = Field(
         default_factory=list,
         max_length=10_000,
-        description="A list beside the grid: each item sets dotted fields to one value each and is crossed with the grid.",
+        description="A list beside the grid: each item gives dotted fields a value each and is crossed with the grid.",
     )
     name: Name | None = None
     dry_run: bool = Field(False, description="Check and count only; nothing is stored.")

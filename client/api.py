@@ -21,6 +21,7 @@ from client.results import (
     LogPage,
     MetricSeries,
     Profiles,
+    Purged,
     Recipe,
     Run,
     RunPage,
@@ -418,6 +419,16 @@ class RotBench:
         headers = self._http.download(f"/v1/export/{quote(what, safe='')}.{quote(kind, safe='')}", filters, sink)
         found: dict[str, Any] = json.loads(headers["x-rotbench-provenance"])
         return found
+
+    def collect_garbage(
+        self, *, older_than_days: float = 30.0, status: Sequence[str] | None = None, dry_run: bool = True
+    ) -> Purged:
+        """Count the runs that ended long ago, failed and cancelled ones by default, and without dry_run delete them.
+
+        One call takes a hundred runs at most; `more` says whether there are others.
+        """
+        body = {"older_than_days": older_than_days, "status": list(status) if status else None, "dry_run": dry_run}
+        return read(Purged, self._http.post("/v1/gc", _without_none(body)))
 
     def tasks(self) -> tuple[Task, ...]:
         """The data sets."""

@@ -1,6 +1,6 @@
 """What does the API answer? The frozen types that the client returns; NaN and infinities are floats here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -99,6 +99,25 @@ class Sweep:
     def active(self) -> bool:
         """Whether a run has not ended."""
         return self.done < self.total
+
+
+@dataclass(frozen=True)
+class Purged:
+    """What was deleted of runs that ended long ago, or with dry_run would be; `more` says whether further ones wait."""
+
+    dry_run: bool
+    runs: int
+    more: bool
+    points: int
+    trace_rows: int
+    log_lines: int
+    checkpoints: int
+    checkpoint_bytes: int
+
+    def plus(self, later: "Purged") -> "Purged":
+        """Both together, as it stands after the later one."""
+        sums = ("runs", "points", "trace_rows", "log_lines", "checkpoints", "checkpoint_bytes")
+        return replace(later, **{name: getattr(self, name) + getattr(later, name) for name in sums})
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,10 @@ def section(title: str, meaning: str) -> None:
     st.header(title, anchor=False, help=meaning)
 
 
-def cell_column(cells: set[str], *, width: int = 116, pinned: bool = False) -> Any:
-    """A table's column of cells, as chips in their colours."""
+def cell_column(cells: set[str], *, pinned: bool = False) -> Any:
+    """A table's column of cells, as chips in their colours, as wide as the longest."""
     ordered = in_order(cells)
+    width = max(116, *(34 + round(6.6 * len(cell_title(cell))) for cell in ordered)) if ordered else 116
     return st.column_config.MultiselectColumn(
         "Cell",
         width=width,

@@ -10,7 +10,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from client.cli import catalogue, compare, data, demo, doctor, equivalence, listing, showing, stack, steering, submit
+from client.cli import (
+    catalogue,
+    compare,
+    data,
+    demo,
+    difference,
+    doctor,
+    equivalence,
+    listing,
+    showing,
+    stack,
+    steering,
+    submit,
+    tidying,
+)
 from client.cli.asking import Address
 from client.cli.ending import FAILED, WRONG_USAGE
 from client.cli.output import complain
@@ -60,7 +74,10 @@ def options(
     context.obj = Address(url, token)
 
 
-for module in (stack, demo, submit, listing, showing, steering, compare, equivalence, catalogue, data, doctor):
+for module in (
+    *(stack, demo, submit, listing, showing, steering, compare, difference),
+    *(equivalence, catalogue, data, tidying, doctor),
+):
     module.register(app)
 
 

@@ -62,8 +62,8 @@ def measured(time: int, seed: int) -> dict[str, Any]:
 def show(answer: dict[str, Any]) -> None:
     """The differences as a table, with what they mean."""
     prose(
-        f"Both read the same {answer['time']:,} steps; differences are the greatest over outputs and over hidden states, "
-        "as a share of the greatest value."
+        f"Both read the same {answer['time']:,} steps; a difference is the greatest over all outputs or hidden states, "
+        "as a share of the greatest value. Cells are also held against the papers' equations, one step after another."
     )
     table(
         [

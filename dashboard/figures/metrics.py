@@ -69,6 +69,7 @@ def metrics_figure(
     fields = list(dict.fromkeys(json.dumps(group.fields, sort_keys=True) for group in drawn))
     last = max((_x(group, along)[-1] for group in drawn), default=1.0)
     y = _y_axis(drawn, metric)
+    floor = 10 ** y["range"][0] if y.get("type") == "log" else -math.inf
     named: set[str] = set()
     for at, depth in enumerate(depths):
         row, column = divmod(at, width)
@@ -83,7 +84,7 @@ def metrics_figure(
         order = in_order({group.cell for group in inside})
         for group in sorted(inside, key=lambda g: (order.index(g.cell), json.dumps(g.fields, sort_keys=True))):
             dash = DASHES[fields.index(json.dumps(group.fields, sort_keys=True)) % len(DASHES)]
-            for trace in _traces(group, metric, along, mode, dash):
+            for trace in _traces(group, metric, along, mode, dash, floor):
                 shown = trace.get("showlegend", True) and trace["name"] not in named
                 named |= {trace["name"]} if shown else set()
                 canvas.add(panel, trace | {"showlegend": shown})
@@ -135,7 +136,7 @@ def _y_axis(groups: Sequence[MetricGroup], metric: Metric) -> Axis:
     return {"range": [min(values) - pad, max(values) + pad]}
 
 
-def _traces(group: MetricGroup, metric: Metric, along: Along, mode: Mode, dash: str) -> list[Trace]:
+def _traces(group: MetricGroup, metric: Metric, along: Along, mode: Mode, dash: str, floor: float) -> list[Trace]:
     colour, title, x = cell_colour(group.cell, mode), line_title(group), _x(group, along)
     said = [
         f"n = {n}" + (f" {DOT} 95% {number(a)} to {number(b)}" if a is not None and b is not None else "")
@@ -154,15 +155,19 @@ def _traces(group: MetricGroup, metric: Metric, along: Along, mode: Mode, dash: 
         "marker": {"symbol": cell_symbol(group.cell), "size": 10 if lone else 6, "maxdisplayed": 10},
         "hovertemplate": f"{title}: <b>%{{y:{'.1%' if metric.share else '.4g'}}}</b> {DOT} %{{text}}<extra></extra>",
     }
-    return [*_band(group, x, colour, title), line]
+    return [*_band(group, x, colour, title, floor), line]
 
 
-def _band(group: MetricGroup, x: list[float], colour: str, title: str) -> list[Trace]:
+def _band(group: MetricGroup, x: list[float], colour: str, title: str, floor: float) -> list[Trace]:
+    """The interval as closed polygons; on a logarithmic axis it ends at the floor."""
     xs: list[float] = []
     ys: list[float] = []
     for stretch in stretches(group.low, group.high):
         xs += [*(x[i] for i in stretch), *(x[i] for i in reversed(stretch)), math.nan]
-        ys += [*(float(group.high[i] or 0) for i in stretch), *(float(group.low[i] or 0) for i in reversed(stretch))]
+        ys += [
+            *(float(group.high[i] or 0) for i in stretch),
+            *(max(floor, float(group.low[i] or 0)) for i in reversed(stretch)),
+        ]
         ys.append(math.nan)
     band = {
         "x": small(xs),

@@ -32,8 +32,9 @@ def survival_figure(groups: Sequence[SurvivalGroup], mode: Mode, *, columns: int
             x=step_axis(0, last * 1.01 or 1) | {"title_text": "training step"},
             y={
                 "range": [-0.04, 1.06],
-                "tickformat": ".0%",
-                "nticks": 4,
+                "tickmode": "array",
+                "tickvals": [0, 0.25, 0.5, 0.75, 1],
+                "ticktext": ["0 %", "25 %", "50 %", "75 %", "100 %"],
                 "showticklabels": column == 0,
                 "title_text": "" if column else "sound seeds",
             },

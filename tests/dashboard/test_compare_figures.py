@@ -83,7 +83,10 @@ def test_values_that_are_not_finite_are_gaps_with_a_mark() -> None:
 
 
 def test_a_metric_that_spans_decades_has_a_logarithmic_axis() -> None:
-    assert metrics_figure([group()], GRADIENT, STEP, "dark", columns=3).layout.yaxis.type == "log"
+    figure = metrics_figure([group(low=(-1.0, None, 0.3))], GRADIENT, STEP, "dark", columns=3)
+    assert figure.layout.yaxis.type == "log"
+    (band,) = named(figure, "RotRNN, 95% interval")
+    assert np.nanmin(band.y) == pytest.approx(10 ** figure.layout.yaxis.range[0], rel=1e-6)
 
 
 def test_the_sheet_of_a_metric_has_a_line_per_group_and_step() -> None:

@@ -12,7 +12,8 @@ from client import HiddenNormGroup, MetricSeries
 from dashboard.downloads import written
 from dashboard.figures.curves import CURVES, metric_figure
 from dashboard.figures.heat import heat_figure
-from dashboard.paper import KINDS, WIDTH_IN, printed
+from dashboard.paper import KINDS, printed
+from dashboard.paper_marks import WIDTH_IN
 from dashboard.series_sheets import metrics_sheet, norms_sheet
 
 LOSS = MetricSeries("train_loss", (0, 10, 20), (2.5, math.nan, 1.5), (1, 1, 1))

@@ -133,10 +133,13 @@ class World(RuleBasedStateMachine):
             outbox.sweep(self.session, 0.0)
         self.session.commit()
 
-    @precondition(lambda self: self.broker)
     @rule(data=st.data(), again=st.booleans())
     def deliver(self, data: st.DataObject, again: bool) -> None:
         """Any of the messages, in any order, once or more."""
+        if not self.broker:
+            self.dispatch(dies=again)
+        if not self.broker:
+            return
         place = data.draw(st.integers(0, len(self.broker) - 1))
         run_id = self.broker[place] if again else self.broker.pop(place)
         self.claim(run_id)
@@ -152,6 +155,19 @@ class World(RuleBasedStateMachine):
             model.holder = claim
             model.step = 0
             self.claims.append(claim)
+
+    @precondition(lambda self: any(model.holder for model in self.models.values()))
+    @rule(data=st.data())
+    def another_takes_over(self, data: st.DataObject) -> None:
+        """The lease runs out, is taken, and another worker begins; the one before knows nothing of it."""
+        run_id = data.draw(st.sampled_from([run_id for run_id, model in self.models.items() if model.holder]))
+        self.scene.expire(run_id)
+        self.models[run_id].expired = True
+        self.reap()
+        if self.models[run_id].status is Status.QUEUED:
+            self.scene.make_due(run_id)
+            self.models[run_id].due = True
+            self.claim(run_id)
 
     @rule(data=st.data())
     def time_passes(self, data: st.DataObject) -> None:
@@ -330,6 +346,7 @@ class World(RuleBasedStateMachine):
             if model.status is Status.PAUSED:
                 self.act(lambda run_id=run_id: requests.resume(self.session, run_id))
                 model.to(Status.QUEUED)
+        outbox.mark_published(self.session, [hint.id for hint in outbox.take(self.session)])  # and lost on their way
         for _ in range(2 * BUDGET + 2):
             self.session.execute(text("UPDATE runs SET not_before = clock_timestamp() WHERE status = 'queued'"))
             self.session.execute(
@@ -358,7 +375,7 @@ def test_no_order_of_events_loses_doubles_or_blocks_a_run(scene: Any) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: World(scene),
         settings=settings(
-            max_examples=8,
+            max_examples=10,
             stateful_step_count=35,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

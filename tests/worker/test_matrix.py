@@ -43,44 +43,30 @@ def _family(service: Service) -> list[psutil.Process]:
     return [*main.children(recursive=True)[::-1], main]
 
 
-def _kill_child(service: Service, _: Any) -> None:
-    service.pool_child().kill()
-
-
-def _kill_main(service: Service, _: Any) -> None:
-    service.children["worker"].kill()
-
-
-def _kill_trainer(service: Service, _: Any) -> None:
-    service.trainer().kill()
-
-
-def _terminate_child(service: Service, _: Any) -> None:
-    service.pool_child().terminate()
-
-
-def _terminate_main(service: Service, _: Any) -> None:
-    service.children["worker"].terminate()
-
-
-def _stop_for_longer_than_the_lease(service: Service, run_id: Any) -> None:
+def _stop(service: Service) -> Callable[[Any], None]:
+    """Stand still; what is returned waits until the lease is taken, and lets go on."""
     frozen = _family(service)
     for process in frozen:
         process.suspend()
-    lost = "the lease taken from a worker that stands still"
-    service.until(lambda: service.run(run_id).status is Status.QUEUED, lost)
-    for process in frozen:
-        process.resume()
+
+    def go_on(run_id: Any) -> None:
+        lost = "the lease taken from a worker that stands still"
+        service.until(lambda: service.run(run_id).status is Status.QUEUED, lost, 120)
+        for process in frozen:
+            process.resume()
+
+    return go_on
 
 
-FAULTS: dict[str, Callable[[Service, Any], None]] = {
-    "kill -9 of the trainer": _kill_trainer,
-    "kill -9 of the pool child": _kill_child,
-    "kill -9 of the main process": _kill_main,
-    "SIGTERM to the pool child": _terminate_child,
-    "SIGTERM to the main process": _terminate_main,
-    "SIGSTOP past the lease": _stop_for_longer_than_the_lease,
+FAULTS: dict[str, Callable[[Service], Callable[[Any], None] | None]] = {
+    "kill -9 of the trainer": lambda service: service.trainer().kill(),
+    "kill -9 of the pool child": lambda service: service.pool_child().kill(),
+    "kill -9 of the main process": lambda service: service.children["worker"].kill(),
+    "SIGTERM to the pool child": lambda service: service.pool_child().terminate(),
+    "SIGTERM to the main process": lambda service: service.children["worker"].terminate(),
+    "SIGSTOP past the lease": _stop,
 }
+"""What befalls it; a fault that lasts returns how it ends."""
 
 CASES = [
     (moment, fault)
@@ -126,9 +112,11 @@ def test_a_run_ends_as_it_would_have(
     service = _with_a_worker(matrix)
     run_id = service.add(config)
     with MOMENTS[moment](service, run_id) as held:
-        FAULTS[fault](service, run_id)
+        lasting = FAULTS[fault](service)
         if fault.startswith("kill -9"):
             service.until(lambda: gone(held), "death of the held process")
+    if lasting is not None:
+        lasting(run_id)
     if "main process" in fault:
         service.children["worker"].wait(60)
         service.only_left("dispatcher")

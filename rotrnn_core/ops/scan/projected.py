@@ -102,7 +102,7 @@ def _scan_projected(*given: Tensor | None) -> tuple[Tensor, ...]:
         return run_forward(*given)
 
 
-def _empty_gradients(_grad: Tensor, _arriving: Tensor | None, _between: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+def _empty_gradients(_grad: Tensor, _arriving: Tensor | None, _between: Tensor, *given: Any) -> tuple[Tensor, ...]:
     u, *parameters = given[:-1]
     return u.new_empty(u.shape), *(u.new_empty(0) if p is None else p.new_empty(p.shape) for p in parameters)
 

@@ -1,0 +1,341 @@
+"""How fast are numbers kept and read, beside MLflow on the same Postgres? `--json` prints one object, units in keys.
+
+    python benchmarks/store.py
+    python benchmarks/store.py --json --quick --without-mlflow
+
+A Postgres of its own in a temporary folder, and MLflow from PyPI in a virtual environment of its own (--mlflow DIR
+keeps it for the next time). Medians of rounds; ours goes the way that a worker's records go, and is read through the API.
+"""
+
+import argparse
+import json
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from fastapi.testclient import TestClient
+from sqlalchemy import event, text
+from sqlalchemy.orm import Session, sessionmaker
+
+from api.app import create_app
+from api.export_formats import FORMATS, pieces
+from api.exporting import METRICS, metric_columns
+from api.groups import Curve, over_seeds
+from api.settings import Settings
+from deploy.local.servers import EmbeddedPostgres
+from rotrnn_core import records
+from store import export, hidden_norms, ingest, runs, tokens, trace_ingest
+from store.engine import make_engine, session_factory
+from store.migrate import migrate
+from store.runs import Filters, NewRun
+from store.status import Status
+from store.tables import RunRow
+from store.trace_encoding import ratio
+from store.traces import Stretch
+from worker.delivery import to_batch
+from worker.spool import Entry
+
+MLFLOW = ("mlflow==3.17.2", "psycopg2-binary")
+TOKEN = "a token of the benchmark"
+LINES = 12
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything."""
+
+    length: int = 100_000
+    ingest_lines: int = 20_000
+    mlflow_points: int = 20_000
+    listed: int = 10_000
+    recorded: int = 10_000
+    exported: int = 1_000_000
+
+
+QUICK = Size(10_000, 2_000, 3_000, 1_000, 1_000, 50_000)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A migrated database and the API on it."""
+
+    url: str
+    sessions: sessionmaker[Session]
+    http: TestClient
+    size: Size
+
+    def claimed(self, total_steps: int, seed: int, cell: str = "lru-learned", depth: int = 2) -> runs.Claim:
+        """A run whose training has begun."""
+        new = NewRun({"training": {"seed": seed}}, f"{cell}{depth}{seed}", cell, "listops", depth, seed, total_steps)
+        with self.sessions() as session:
+            (run_id,) = runs.add_many(session, [new])
+            claim = runs.claim(session, run_id, worker_id="w", lease_s=3600, host="h", device="cpu")
+            assert claim is not None
+            started = records.Started(0, total_steps, 1, "cpu", tuple(range(1, 65)), {})
+            ingest.write(session, run_id, claim.attempt, claim.token, ingest.Batch(started=started))
+            session.commit()
+        return claim
+
+    def write(self, claim: runs.Claim, batch: ingest.Batch) -> None:
+        """A batch in a transaction of its own."""
+        with self.sessions.begin() as session:
+            ingest.write(session, claim.run_id, claim.attempt, claim.token, batch)
+
+    def finish(self, claim: runs.Claim) -> None:
+        """The end of the run."""
+        with self.sessions.begin() as session:
+            runs.finish(session, claim.run_id, claim.attempt, claim.token, status=Status.SUCCEEDED)
+
+    def settle(self) -> None:
+        """What autovacuum does by and by."""
+        with self.sessions() as session:
+            session.connection(execution_options={"isolation_level": "AUTOCOMMIT"}).execute(text("VACUUM ANALYZE"))
+
+    def get(self, path: str, **query: Any) -> Any:
+        """An answer of the API."""
+        answer = self.http.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--quick", action="store_true", help="about a tenth of everything")
+    parser.add_argument("--mlflow", type=Path, metavar="DIR", help="MLflow's virtual environment, made where absent")
+    parser.add_argument("--without-mlflow", action="store_true")
+    arguments = parser.parse_args()
+    found: dict[str, Any] = {
+        "python": platform.python_version(),
+        "sqlalchemy": version("sqlalchemy"),
+        "load_average": psutil.getloadavg()[0],
+        "cores": psutil.cpu_count(),
+    }
+    with tempfile.TemporaryDirectory() as folder, _bench(Path(folder), QUICK if arguments.quick else Size()) as bench:
+        with bench.sessions() as session:
+            found["postgres"] = session.execute(text("SHOW server_version")).scalar_one()
+        for measure in (ingested, charted, traced, compared, listed, exported):
+            found |= measure(bench)
+        if not arguments.without_mlflow:
+            found |= _mlflow(bench, arguments.mlflow or Path(folder) / "mlflow")
+            found["ingest_over_mlflow"] = found["ingest_points_per_s"] / found["mlflow_ingest_points_per_s"]
+            found["chart_over_mlflow"] = found["mlflow_chart_ms"] / found["chart_ms"]
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        print(f"{name:36} {value:,.2f}" if isinstance(value, float) else f"{name:36} {value}")
+
+
+def median_s(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
+    """Seconds on the wall's clock, the median; the first time is not counted."""
+    work()
+    taken = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+def ingested(bench: Bench) -> dict[str, float]:
+    """Lines of the trainer, six metrics each, from their JSON to the commit, a thousand lines at a time."""
+    rates = []
+    for round_ in range(3):
+        claim = bench.claimed(bench.size.ingest_lines, 1_000 + round_)
+        losses = (records.Loss(n, 0.1 * n, 0.5, 1e-3, 1e-3, 1.0, 1e4) for n in range(1, bench.size.ingest_lines + 1))
+        lines = list(map(records.to_line, losses))
+        began = time.perf_counter()
+        for start in range(0, len(lines), 1_000):
+            some = enumerate(lines[start : start + 1_000], start + 1)
+            entries = [Entry(n, "2026-01-01T00:00:00+00:00", line, 0) for n, line in some]
+            bench.write(claim, to_batch(entries, Path()))
+        rates.append(6 * len(lines) / (time.perf_counter() - began))
+    return {"ingest_points_per_s": statistics.median(rates)}
+
+
+def charted(bench: Bench) -> dict[str, float]:
+    """Twelve long series in a thousand buckets, through the API."""
+    rng = np.random.default_rng(0)
+    claims = [bench.claimed(bench.size.length, seed) for seed in range(LINES)]
+    for claim in claims:
+        values = rng.normal(size=bench.size.length).tolist()
+        for start in range(0, bench.size.length, 10_000):
+            points = [("train_loss", start + n + 1, value) for n, value in enumerate(values[start : start + 10_000])]
+            bench.write(claim, ingest.Batch(metrics=points))
+    bench.settle()
+    query = {"run_id": [str(claim.run_id) for claim in claims], "key": "train_loss", "buckets": 1_000}
+    answer = bench.get("/v1/charts/metrics", **query)
+    assert sum(map(sum, (line["points"] for line in answer.json()["lines"]))) == LINES * bench.size.length
+    return {
+        "chart_ms": 1e3 * median_s(lambda: bench.get("/v1/charts/metrics", **query)),
+        "chart_bytes": float(len(answer.content)),
+    }
+
+
+def traced(bench: Bench) -> dict[str, float]:
+    """The place that a run of 32 layers with a record at every step takes, its indexes included."""
+    claim = bench.claimed(bench.size.recorded, 2_000, depth=32)
+    _fill_traces(bench, claim, layers=32, positions=64)
+    bench.settle()
+    with bench.sessions() as session:
+        size = session.execute(text("SELECT pg_total_relation_size('hidden_norms')")).scalar_one()
+        began = time.perf_counter()
+        hidden_norms.traces(session, [claim.run_id], "relative")
+    return {"trace_megabytes": size / 1e6, "trace_read_s": time.perf_counter() - began}
+
+
+def compared(bench: Bench) -> dict[str, float]:
+    """Statistics of 2 cells, 4 depths and 10 seeds, 8 layers each, at every recorded step: read and computed."""
+    claims = []
+    for cell in ("rotrnn", "lru-learned"):
+        for depth in (8, 9, 10, 11):
+            for seed in range(10):
+                claims.append(bench.claimed(bench.size.recorded, seed, cell, depth))
+                _fill_traces(bench, claims[-1], layers=8, positions=1)
+    bench.settle()
+    ids = [claim.run_id for claim in claims]
+
+    def every_step() -> None:
+        with bench.sessions() as session:
+            found = hidden_norms.traces(session, ids, "relative")
+        for start in range(0, len(ids), 10):
+            group = [found[run_id] for run_id in ids[start : start + 10]]
+            together = over_seeds([Curve(n, one.steps.astype(np.int64), one.mean) for n, one in enumerate(group)])
+            assert together.n.min() == 10
+
+    return {"statistics_s": median_s(every_step, 3)}
+
+
+def listed(bench: Bench) -> dict[str, float]:
+    """A page of runs among many, with a filter and without, and the statements of one."""
+    cells = [("rotrnn", "lru-learned")[n % 2] for n in range(bench.size.listed)]
+    config = _config()
+    with bench.sessions.begin() as session:
+        new = (NewRun(config, f"listed-{n}", cell, "listops-short", 2, n, 100) for n, cell in enumerate(cells))
+        runs.add_many(session, list(new))
+    bench.settle()
+    statements: list[str] = []
+    engine = bench.sessions.kw["bind"]
+    event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    queries: list[dict[str, Any]] = [{"limit": 50}, {"limit": 50, "cell": "rotrnn", "status": "queued"}]
+    bench.get("/v1/runs", **queries[1])
+    number = float(len(statements))
+    times = [median_s(lambda query=query: bench.get("/v1/runs", **query)) for query in queries]  # type: ignore[misc]
+    return {"list_10k_ms": 1e3 * times[0], "list_10k_filtered_ms": 1e3 * times[1], "list_queries": number}
+
+
+def exported(bench: Bench) -> dict[str, float]:
+    """Rows as files that are thrown away: rows per second, and what the process grew by."""
+    with bench.sessions() as session:
+        chosen = export.choose(session, Filters(cell=["lru-learned"], depth=[2]))
+    found: dict[str, float] = {}
+    for kind in FORMATS:
+        before, rows, began = psutil.Process().memory_info().rss, 0, time.perf_counter()
+        columns = metric_columns(bench.sessions, chosen, ["train_loss"])
+
+        def counted(source: Iterator[Any] = columns) -> Iterator[Any]:
+            nonlocal rows
+            for batch in source:
+                rows += len(batch["step"])
+                yield batch
+                if rows >= bench.size.exported:
+                    return
+
+        grown = 0
+        for _ in pieces(FORMATS[kind].writer(METRICS, {}), counted()):
+            grown = max(grown, psutil.Process().memory_info().rss - before)
+        found[f"export_{kind}_rows_per_s"] = rows / (time.perf_counter() - began)
+        found[f"export_{kind}_grown_megabytes"] = grown / 1e6
+    found["export_rows"] = float(rows)
+    found["peak_memory_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return found
+
+
+def _fill_traces(bench: Bench, claim: runs.Claim, *, layers: int, positions: int) -> None:
+    """Norms that wander by a third of a percent a step, in rows as long as those that ingest leaves."""
+    rng = np.random.default_rng(claim.run_id.int % 2**32)
+    recorded = bench.size.recorded
+    profiled = np.arange(0, recorded, max(1, recorded // trace_ingest.PARTS), dtype=np.int32)
+
+    def walk(*shape: int) -> Any:
+        return np.exp(np.cumsum(rng.normal(0, 3e-3, shape), axis=0))
+
+    with bench.sessions.begin() as session:
+        run = session.get_one(RunRow, claim.run_id)
+        for first in range(0, recorded, 512):
+            steps = np.arange(first, min(first + 512, recorded), dtype=np.int32)
+            kept = profiled[(profiled >= first) & (profiled <= steps[-1])]
+            made = {}
+            for statistic in ("per_head", "whole"):
+                doubles = [walk(steps.size, layers) for _ in range(4)]
+                profile = walk(kept.size, layers, positions).astype(np.float32)
+                made[statistic] = Stretch(steps, *doubles, np.zeros((steps.size, layers), np.int32), kept, profile)
+            whole = {name: getattr(made["whole"], name) for name in ("mean", "deviation", "minimum", "maximum")}
+            shares = {name: ratio(values, np.full(layers, 1.7)) for name, values in whole.items()}
+            along = ratio(made["whole"].profile.reshape(kept.size, -1), np.full(layers * positions, 1.7))
+            made["relative"] = Stretch(
+                steps,
+                **shares,
+                non_finite=made["whole"].non_finite,
+                profile_steps=kept,
+                profile=along.reshape(made["whole"].profile.shape),
+            )
+            trace_ingest.insert(session, run, made)
+
+
+def _config() -> dict[str, Any]:
+    from api.expansion import checked
+
+    return dict(checked({"task": {"name": "listops-short"}, "training": {"steps": 100, "warmup_steps": 0}}).config)
+
+
+def _mlflow(bench: Bench, venv: Path) -> dict[str, Any]:
+    python = venv / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *MLFLOW], check=True)
+    name = f"mlflow_{time.time_ns()}"
+    with bench.sessions() as session:
+        connection = session.connection(execution_options={"isolation_level": "AUTOCOMMIT"})
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    url = f"{bench.url.rpartition('/')[0]}/{name}".replace("+psycopg", "+psycopg2")
+    size = [str(number) for number in (bench.size.mlflow_points, LINES, bench.size.length)]
+    side = Path(__file__).with_name("mlflow_side.py")
+    said = subprocess.run([str(python), str(side), url, *size], capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr[-3000:]
+    found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
+    return found
+
+
+@contextmanager
+def _bench(folder: Path, size: Size) -> Iterator[Bench]:
+    with EmbeddedPostgres(folder / "postgres") as server:
+        url = server.url
+        migrate(url)
+        engine = make_engine(url, application_name="benchmark", statement_timeout_s=600.0)
+        sessions = session_factory(engine)
+        with sessions.begin() as session:
+            tokens.ensure(session, "benchmark", TOKEN)
+        app = create_app(Settings(database_url=url))
+        with TestClient(app, headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+            yield Bench(url, sessions, http, size)
+        engine.dispose()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Do the pages beyond stability and runs work in a browser? Each fits its window; an order goes from form to matrix."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+
+def test_every_page_fits_a_phone(service: Any, serve: Callable[[Any], str], open_page: "Callable[..., Page]") -> None:
+    page = open_page(f"{serve(service)}/compare", width=390)
+    for path, title, sign in (
+        ("compare", "Compare", ".st-key-frontier .js-plotly-plot"),
+        ("sweeps", "Sweeps", ".js-plotly-plot"),
+        ("submit?training.seed=0-2", "Submit", ".st-key-start button"),
+        ("fleet", "Fleet", "[data-testid=stDataFrame]"),
+    ):
+        page.goto(f"{serve(service)}/{path}")
+        page.get_by_role("heading", name=title, level=1).wait_for()
+        page.locator(sign).first.wait_for()
+        assert page.locator("[data-testid=stException], [data-testid=stAlertContentError]").count() == 0
+        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+
+
+def test_an_order_goes_from_the_form_to_the_matrix_and_is_cancelled_there(
+    service: Any, serve: Callable[[Any], str], open_page: "Callable[..., Page]"
+) -> None:
+    page = open_page(f"{serve(service)}/submit?name=by+hand&training.seed=810-811")
+    page.get_by_role("button", name="Start 2 runs").click()
+    page.get_by_role("heading", name="Sweeps", level=1).wait_for()
+    page.wait_for_url(re.compile(r"/sweeps\?.*sweep=by(\+|%20)hand"))
+    page.get_by_role("button", name="Cancel 2").click()
+    page.get_by_role("button", name="Cancel 2 runs").click()
+    page.locator(".stMarkdownBadge", has_text="2 cancelled").wait_for()
+    (sweep,) = [one for one in service.bench.sweeps() if one.name == "by hand"]
+    assert service.bench.get_sweep(sweep.id).counts == {"cancelled": 2}
+    for run in service.bench.runs(sweep_id=sweep.id):
+        service.bench.delete(run.id)
