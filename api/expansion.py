@@ -229,7 +229,7 @@ def _canonical(config: Mapping[str, Any], path: str) -> str:
         value = config[name]
         where = f"{path}.{name}"
         try:
-            text = _canonical(value, where) if isinstance(value, Mapping) else _scalar(type(value), value)
+            text = _canonical(value, where) if isinstance(value, Mapping) else _scalar(type(value).__name__, value)
         except rfc8785.IntegerDomainError:
             remedy = f"use at most {_MOST_EXACT}, which every JSON reader keeps exact"
             raise ConfigError(where, value, remedy) from None
@@ -238,7 +238,7 @@ def _canonical(config: Mapping[str, Any], path: str) -> str:
 
 
 @functools.lru_cache(maxsize=2**14)
-def _scalar(kind: type, value: Any) -> str:
+def _scalar(kind: str, value: Any) -> str:
     return rfc8785.dumps(value).decode()
 
 

@@ -2,13 +2,16 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 from fastapi import Request, Response
 
 from store.status import TERMINAL
 from store.tables import RunRow
 
-UNCHANGED = {304: {"description": "As the If-None-Match header says, the caller has this answer."}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "As the If-None-Match header says, the caller has this answer."}
+}
 
 
 def unchanged(request: Request, response: Response, rows: Sequence[RunRow]) -> Response | None:

@@ -53,7 +53,7 @@ def grouped(runs: Iterable[RunRow], fields: Sequence[str] = ()) -> list[Group]:
             )
     keyed.sort(key=lambda each: (_order(each[0]), each[1].seed, str(each[1].id)))
     return [
-        Group(*key[:3], dict(zip(fields, map(str, _order(key)[3]), strict=True)), [run for _, run in members])
+        Group(key[0], key[1], key[2], dict(zip(fields, _order(key)[3], strict=True)), [run for _, run in members])
         for key, members in groupby(keyed, key=lambda each: each[0])
     ]
 

@@ -97,16 +97,25 @@ class Streams:
             self._listeners.discard(listener)
 
     def _serve(self) -> None:
-        while True:
-            self._wake.clear()
+        listeners: list[_Listener] = []
+        try:
+            while True:
+                self._wake.clear()
+                with self._lock:
+                    listeners = list(self._listeners)
+                    if not listeners or self.closed:
+                        self._thread = None
+                        return
+                with suppress(SQLAlchemyError):  # a database that is away is asked again
+                    self._look(listeners)
+                self._wake.wait(self._poll_s)
+        except BaseException:
+            # Streams that would stand still end, and their clients come back to a new thread.
             with self._lock:
-                listeners = list(self._listeners)
-                if not listeners or self.closed:
-                    self._thread = None
-                    return
-            with suppress(SQLAlchemyError):  # a database that is away is asked again
-                self._look(listeners)
-            self._wake.wait(self._poll_s)
+                self._thread = None
+                for listener in listeners:
+                    listener.give(_END)
+            raise
 
     def _look(self, listeners: list[_Listener]) -> None:
         since: dict[UUID, int] = {}

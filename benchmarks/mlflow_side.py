@@ -47,7 +47,7 @@ def main(url: str, points: int, lines: int, length: int) -> None:
         "mlflow_ingest_points_per_s": statistics.median(rates),
         "mlflow_chart_ms": 1e3 * statistics.median(charts),
     }
-    print(json.dumps(found))
+    sys.stdout.write(json.dumps(found) + "\n")
 
 
 def _run(store: SqlAlchemyStore, experiment: str) -> str:

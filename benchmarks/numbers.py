@@ -4,7 +4,7 @@
     python benchmarks/store.py --json --quick --without-mlflow
 
 A Postgres of its own in a temporary folder, and MLflow from PyPI in a virtual environment of its own (--mlflow DIR
-keeps it for the next time). Medians of rounds; ours goes the way that a worker's records go, and is read through the API.
+keeps it for the next time). Medians of rounds; ours goes the way of a worker's records and is read through the API.
 """
 
 import argparse
@@ -135,10 +135,10 @@ def main() -> None:
             found["ingest_over_mlflow"] = found["ingest_points_per_s"] / found["mlflow_ingest_points_per_s"]
             found["chart_over_mlflow"] = found["mlflow_chart_ms"] / found["chart_ms"]
     if arguments.json:
-        print(json.dumps(found))
+        sys.stdout.write(json.dumps(found) + "\n")
         return
     for name, value in found.items():
-        print(f"{name:36} {value:,.2f}" if isinstance(value, float) else f"{name:36} {value}")
+        sys.stdout.write(f"{name:36} {value:,.2f}\n" if isinstance(value, float) else f"{name:36} {value}\n")
 
 
 def median_s(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
@@ -230,8 +230,8 @@ def listed(bench: Bench) -> dict[str, float]:
         runs.add_many(session, list(new))
     bench.settle()
     statements: list[str] = []
-    engine = bench.sessions.kw["bind"]
-    event.listen(engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    app: Any = bench.http.app
+    event.listen(app.state.sessions.kw["bind"], "before_cursor_execute", lambda *given: statements.append(given[2]))
     queries: list[dict[str, Any]] = [{"limit": 50}, {"limit": 50, "cell": "rotrnn", "status": "queued"}]
     bench.get("/v1/runs", **queries[1])
     number = float(len(statements))

@@ -36,6 +36,7 @@ from client.results import (
     Task,
     Worker,
 )
+from client.seeds import Difference, MetricComparison, MetricGroup, SurvivalGroup
 
 __all__ = [
     "APIUnreachable",
@@ -46,6 +47,7 @@ __all__ = [
     "Event",
     "Claim",
     "Connection",
+    "Difference",
     "Divergence",
     "Finding",
     "HiddenNormComparison",
@@ -55,6 +57,8 @@ __all__ = [
     "LogLine",
     "LogPage",
     "Measure",
+    "MetricComparison",
+    "MetricGroup",
     "MetricSeries",
     "ModelOption",
     "PairedRow",
@@ -68,6 +72,7 @@ __all__ = [
     "SingleRun",
     "Stability",
     "StabilityRow",
+    "SurvivalGroup",
     "Sweep",
     "SweepPage",
     "SweepPlan",

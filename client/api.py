@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, overload
 from urllib.parse import quote
 
+from client.charts import Chart
 from client.connection import Connection, find
 from client.errors import RotBenchError
 from client.http import Transport
@@ -403,6 +404,11 @@ class RotBench:
             "depth": depth,
         }
         return _items(Difference, self._http.get("/v1/compare/differences", query), "rows")
+
+    def chart(self, run_ids: OneOrMore, keys: OneOrMore, *, buckets: int | None = None) -> Chart:
+        """Metrics of several runs, each summed up in the same buckets of steps; a short series comes whole."""
+        query = {"run_id": run_ids, "key": keys, "buckets": buckets}
+        return read(Chart, self._http.get("/v1/charts/metrics", query))
 
     def export(self, what: str, kind: str, sink: BinaryIO, **filters: Any) -> dict[str, Any]:
         """Write everything that was measured into a binary file, unthinned.

@@ -143,6 +143,17 @@ class Size:
 
 
 @dataclass(frozen=True)
+class CostEstimate:
+    """What the new runs of a sweep would take; device_seconds is of the estimated_runs alone, None without any."""
+
+    runs: int
+    steps: int
+    parameters: int
+    device_seconds: float | None
+    estimated_runs: int
+
+
+@dataclass(frozen=True)
 class SweepPlan:
     """What a sweep would start: its distinct runs, the first configurations, and how many exist already.
 
@@ -154,6 +165,7 @@ class SweepPlan:
     duplicates: int = 0
     merged: int = 0
     sizes: tuple[Size, ...] = ()
+    cost: CostEstimate | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ def command_line(order: Order) -> str:
         words.append(f"--priority {order.priority}")
     if order.reuse and order.grid:
         words.append("--reuse")
+    if order.match and order.grid:
+        words.append(f"--match {order.match}")
     return _broken(words)
 
 
@@ -46,6 +48,8 @@ def python(order: Order) -> str:
     call += [f"{name}={value!r}" for name, value in (("name", order.name), ("priority", order.priority)) if value]
     if order.grid and order.reuse:
         call.append('dedupe="reuse"')
+    if order.grid and order.match:
+        call.append(f'match="{order.match}"')
     verb, kind = ("sweep", "sweep") if order.grid else ("submit", "run")
     lines = [
         "from client import RotBench",
@@ -75,7 +79,7 @@ def body(order: Order) -> dict[str, Any]:
     """What is sent to the API."""
     sent: dict[str, Any] = {"name": order.name, "config": order.config, "priority": order.priority}
     if order.grid:
-        sent |= {"grid": order.grid, "dedupe": "reuse" if order.reuse else None}
+        sent |= {"grid": order.grid, "dedupe": "reuse" if order.reuse else None, "match": order.match}
     return {name: value for name, value in sent.items() if value is not None}
 
 

@@ -14,7 +14,10 @@ MOST_VALUES = 1000
 
 @dataclass(frozen=True)
 class Order:
-    """What is wanted: settings laid over a recipe, and the fields that have several values each."""
+    """What is wanted: settings laid over a recipe, and the fields that have several values each.
+
+    match names what all cells of a sweep have in common in place of d_state: parameters or flops.
+    """
 
     recipe: str | None
     base: dict[str, Any]
@@ -23,6 +26,7 @@ class Order:
     name: str | None = None
     priority: str | None = None
     reuse: bool = False
+    match: str | None = None
 
     @property
     def config(self) -> dict[str, Any]:
@@ -50,7 +54,7 @@ def order(
         texts: Dotted field to what stands in it: one value is a setting, several with commas are an axis of the grid;
             an empty text leaves the field as the recipe has it.
         cells: Cells in place of the recipe's; several are an axis.
-        more: name, priority and reuse, as in Order.
+        more: name, priority, reuse and match, as in Order.
     """
     settings: dict[str, Any] = {}
     grid: dict[str, list[Any]] = {}

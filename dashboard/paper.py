@@ -21,7 +21,7 @@ ROW, TITLE = 0.14, 0.17
 """Inches that a row of the legend takes, and the title of a panel."""
 LETTER = 0.048
 """Inches that a letter takes, about."""
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.size": 6.5,
     "font.family": "sans-serif",
     "pdf.fonttype": 42,

@@ -84,7 +84,7 @@ def _map(panel: Any, layout: Any, trace: Any) -> None:
 
     axis = layout.coloraxis if trace.coloraxis else trace
     least, most = (layout.coloraxis.cmin, layout.coloraxis.cmax) if trace.coloraxis else (trace.zmin, trace.zmax)
-    colours = LinearSegmentedColormap.from_list("scale", [(float(at), colour) for at, colour in axis.colorscale])
+    colours: Any = LinearSegmentedColormap.from_list("scale", [(float(at), colour) for at, colour in axis.colorscale])
     colours = colours.with_extremes(bad=layout.plot_bgcolor if str(layout.plot_bgcolor).startswith("#") else "white")
     z = np.ma.masked_invalid(np.array(trace.z, dtype=float))
     x, y = (_edges(values) for values in (trace.x, trace.y))

@@ -9,6 +9,7 @@ from client import AccuracyRow, Attempt, Measure, PairedRow, Run, Stability, Sta
 from dashboard.palette import cell_title, in_order, status_look
 from dashboard.words import FAILURES, NOTHING, day_and_clock, duration, interval, number, percent, ratio
 
+STUCK = "stuck: its validation loss stays at that of a guess"
 Sheet = dict[str, list[Any]]
 """Columns by name, all of one length."""
 
@@ -140,6 +141,8 @@ def why(run: Run) -> str:
     if run.status == "diverged" and run.divergence is not None:
         where = "outside the layers" if run.divergence.layer is None else f"layer {run.divergence.layer}"
         return f"{run.divergence.kind} not finite at step {run.divergence.step:,}, {where}"
+    if run.stuck:
+        return STUCK
     return run.reason or ("" if run.status in ("succeeded", "queued", "running") else status_look(run.status).meaning)
 
 

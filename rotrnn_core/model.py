@@ -44,7 +44,7 @@ class Block(nn.Module):
     ) -> Inputs:
         """One block; `valid` and `lengths` say the same and are both absent where nothing is padded."""
         branch: Tensor = self.gate(self.cell(self.norm(x, valid), lengths), generator)
-        return x + branch
+        return branch.add_(x) if branch.dtype == x.dtype else x + branch
 
     def states(self, x: Inputs, valid: Valid | None = None, lengths: Lengths | None = None) -> Tensor:
         """The hidden states of the block's cell, zero in the padding."""

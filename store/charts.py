@@ -5,7 +5,7 @@ number of blocks of every run. A block that a resume has cut gives its points on
 counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -99,13 +99,12 @@ def points(session: Session, run_id: UUID, keys: Sequence[str] = ()) -> int:
     return session.scalar(wanted) or 0
 
 
-def sum_up(session: Session, run: RunRow, incoming: str) -> None:
-    """Sum up again every block that has a point in the temporary table `incoming` of (key, step, value).
+def sum_up(session: Session, run: RunRow, touched: Mapping[str, Sequence[int]]) -> None:
+    """Sum up again the blocks of each key, whose points are stored for the run's present attempt.
 
-    The caller holds the run's lock, and has stored the points for the run's present attempt.
+    The caller holds the run's lock.
     """
     size = block_of(run.total_steps)
-    touched = f"SELECT DISTINCT key, step / {size} AS block FROM {incoming}"
     summed = (
         "SELECT min(step), max(step), (min(ARRAY[step, value]))[2], (max(ARRAY[step, value]))[2], "
         "min(value) FILTER (WHERE value - value = 0), max(value) FILTER (WHERE value - value = 0), "
@@ -117,11 +116,17 @@ def sum_up(session: Session, run: RunRow, incoming: str) -> None:
     session.connection().execute(
         text(
             f"INSERT INTO metric_blocks (run_id, key, attempt, block, {', '.join(names)}) "
-            f"SELECT :run_id, key, :attempt, block, summed.* FROM ({touched}) touched, LATERAL ({summed}) summed "
-            "ON CONFLICT ON CONSTRAINT pk_metric_blocks DO UPDATE SET "
+            "SELECT :run_id, key, :attempt, block, summed.* "
+            "FROM unnest(CAST(:keys AS text[]), CAST(:blocks AS int[])) AS touched (key, block), "
+            f"LATERAL ({summed}) AS summed ON CONFLICT ON CONSTRAINT pk_metric_blocks DO UPDATE SET "
             + ", ".join(f"{name} = excluded.{name}" for name in names)
         ),
-        {"run_id": run.id, "attempt": run.attempt},
+        {
+            "run_id": run.id,
+            "attempt": run.attempt,
+            "keys": [key for key, blocks in touched.items() for _ in blocks],
+            "blocks": [block for blocks in touched.values() for block in blocks],
+        },
     )
 
 

@@ -76,7 +76,7 @@ def points(sessions: Sessions, run_id: UUID, keys: Sequence[str] = (), *, batch:
     last: tuple[str, int] | None = None
     while True:
         with sessions() as session:
-            found = _points_after(session, run_id, keys, last, batch)
+            found = points_after(session, run_id, keys, last, batch)
         if found.step:
             yield found
             last = found.key[-1], found.step[-1]
@@ -102,9 +102,10 @@ def norms(sessions: Sessions, run_id: UUID, statistic: str, *, batch: int = 20_0
         )
 
 
-def _points_after(
+def points_after(
     session: Session, run_id: UUID, keys: Sequence[str], last: tuple[str, int] | None, limit: int
 ) -> Points:
+    """The next effective points behind a key and step, in their order, at most so many."""
     counting, point = windows([run_id]), MetricRow
     wanted = (
         select(point.key, point.attempt, point.step, point.value)

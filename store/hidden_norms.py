@@ -141,7 +141,9 @@ def stretches(session: Session, *conditions: ColumnElement[bool]) -> Iterator[tu
             if arrays["profile"].size
             else np.zeros((shape[0], found.layers, 0), np.float32)
         )
-        steps = {name: np.array(getattr(found, name), dtype=np.int32) for name in ("steps", "profile_steps")}
+        steps: dict[str, Any] = {
+            name: np.array(getattr(found, name), dtype=np.int32) for name in ("steps", "profile_steps")
+        }
         yield found.statistic, Stretch(**steps, **arrays)
 
 

@@ -9,14 +9,13 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from store import charts, events, trace_ingest
+from store import events, metric_ingest, trace_ingest
 from store.copying import copy_rows
 from store.leases import fence
 from store.plain_text import storable
 from store.tables import AttemptRow, CheckpointRow, RunRow
 from store.trace_ingest import NormsOfStep
 
-_METRICS = {"key": "text", "step": "int4", "value": "float8"}
 _CHECKPOINTS = {"step": "int4", "path": "text", "sha256": "text", "size_bytes": "int8"}
 _LOGS = {"sequence": "int8", "at": "timestamptz", "level": "text", "message": "text"}
 
@@ -83,16 +82,16 @@ def write(session: Session, run_id: UUID, attempt: int, token: UUID, batch: Batc
         _begin(session, run, batch.started)
     if batch.step is not None and batch.step > run.step:
         run.step = batch.step
-    metrics = ((storable(key), step, value) for key, step, value in batch.metrics)
     logs = ((sequence, at, storable(level), storable(message)) for sequence, at, level, message in batch.logs)
     checkpoints = ((made.step, made.path, made.sha256, made.size_bytes) for made in batch.checkpoints)
     for table, columns, rows, number in (
-        ("metrics", _METRICS, metrics, len(batch.metrics)),
         ("logs", _LOGS, logs, len(batch.logs)),
         ("checkpoints", _CHECKPOINTS, checkpoints, len(batch.checkpoints)),
     ):
         if number:
             _merge(session, run, table, columns, rows)
+    if batch.metrics:
+        metric_ingest.append(session, run, batch.metrics)
     if batch.hidden_norms:
         trace_ingest.append(session, run, batch.hidden_norms)
     session.flush()
@@ -142,6 +141,4 @@ def _merge(
         ),
         {"run_id": run.id, "attempt": run.attempt},
     )
-    if table == "metrics":
-        charts.sum_up(session, run, incoming)
     connection.execute(text(f"TRUNCATE {incoming}"))

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Double,
     Integer,
     Select,
+    SQLColumnExpression,
     Text,
     any_,
     cast,
@@ -156,7 +157,7 @@ def _thinned(points: Select[str, int, int, float], run_id: UUID, max_points: int
     )
 
 
-def is_finite(value: ColumnElement[float]) -> ColumnElement[bool]:
+def is_finite(value: SQLColumnExpression[float]) -> ColumnElement[bool]:
     """Whether a value is finite: only such a number minus itself is 0."""
     return value - value == 0
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
 
-_INTEGERS = {4: np.dtype("<i4"), 8: np.dtype("<i8")}
+_INTEGERS: dict[int, np.dtype[Any]] = {4: np.dtype("<i4"), 8: np.dtype("<i8")}
 
 
 def pack(values: Numbers, predicted: Numbers | None = None) -> bytes:
@@ -71,4 +71,5 @@ def likely_unit(whole: Numbers, shares: Numbers) -> NDArray[np.float64]:
 
 
 def _bits(values: Numbers) -> Numbers:
-    return np.ascontiguousarray(values.T).view(_INTEGERS[values.dtype.itemsize])
+    bits: Numbers = np.ascontiguousarray(values.T).view(_INTEGERS[values.dtype.itemsize])
+    return bits

@@ -1,4 +1,4 @@
-"""Where do checkpoints lie? A folder of this machine, or the URL of a store that fsspec knows, such as s3://bucket/x."""
+"""What is done to checkpoints where they lie? Read for their sum, and removed when nobody needs them any more."""
 
 import hashlib
 from collections.abc import Callable, Collection
@@ -7,28 +7,7 @@ from uuid import UUID
 
 from fsspec.core import url_to_fs
 
-_RUNS = "runs"
-
-
-def rooted(place: object) -> str:
-    """A URL as it is, and a path from the root of this machine's files; neither ends with a slash."""
-    text = str(place)
-    return text.rstrip("/") if "://" in text else str(Path(text).absolute())
-
-
-def folder_of(artifacts: str, run_id: UUID, attempt: int) -> str:
-    """Where one attempt's checkpoints go."""
-    return f"{artifacts}/{_RUNS}/{run_id}/attempt-{attempt}"
-
-
-def relative(artifacts: str, path: str) -> str:
-    """The path as the store keeps it: within `artifacts`, so that the whole may move."""
-    return path.removeprefix(f"{artifacts}/")
-
-
-def absolute(artifacts: str, kept: str) -> str:
-    """Where a path lies that the store keeps."""
-    return kept if kept.startswith("/") or "://" in kept else f"{artifacts}/{kept}"
+from worker.places import RUNS
 
 
 def sha256(path: str) -> str:
@@ -55,7 +34,7 @@ def discard(artifacts: str, deleted: Callable[[Collection[UUID]], Collection[UUI
     Returns:
         The runs whose folders were removed.
     """
-    store, place = url_to_fs(f"{artifacts}/{_RUNS}")
+    store, place = url_to_fs(f"{artifacts}/{RUNS}")
     if not store.exists(place):
         return []
     store.invalidate_cache()

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from rotrnn_core.records import Checkpoint, CheckpointMissed, Evaluation, HiddenNorms, Loss, Started
 from store import ingest, runs
 from store.status import Status
-from worker.artifacts import relative
 from worker.messages import Log, from_line
+from worker.places import relative
 from worker.spool import Entry, Spool
 from worker.verdict import Finish, GiveBack
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from worker.artifacts import rooted
+from worker.places import rooted
 
 
 class BrokerSettings(BaseSettings):

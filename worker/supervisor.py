@@ -16,11 +16,11 @@ from store.leases import Claim
 from store.status import FailureClass, Status
 from worker import memory
 from worker.account import Account
-from worker.artifacts import absolute, folder_of
 from worker.courier import RETRY_AFTER_S, Courier
 from worker.delivery import Fence, conclude, first_line, is_away
 from worker.devices import Device
 from worker.messages import Failure, HandedBack, Job, StoredCheckpoint
+from worker.places import absolute, folder_of
 from worker.settings import WorkerSettings
 from worker.spool import Spool
 from worker.trainer_process import TRAINER, TrainerProcess

@@ -24,7 +24,7 @@ from store.status import Status
 router = APIRouter(prefix="/v1/export", tags=["runs"])
 
 FileKind = Annotated[Literal["csv", "json", "parquet"], Path(description="json has an object per line.")]
-_FILE = {
+_FILE: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {kind.media_type: {"schema": {"type": "string", "format": "binary"}} for kind in FORMATS.values()},
         "headers": {

@@ -18,13 +18,14 @@ router = APIRouter(prefix="/v1/gc", tags=["runs"])
 MOST_RUNS = 100
 
 
+Ended = Literal["succeeded", "diverged", "failed", "cancelled"]
+
+
 class Purge(Order):
     """Which runs to delete."""
 
     older_than_days: float = Field(30.0, ge=0, le=36_500, description="Runs that ended longer ago than this.")
-    status: list[Literal["succeeded", "diverged", "failed", "cancelled"]] = Field(
-        default_factory=lambda: ["failed", "cancelled"], min_length=1, description="States that nobody keeps."
-    )
+    status: list[Ended] = Field(["failed", "cancelled"], min_length=1, description="States that nobody keeps.")
     dry_run: bool = Field(True, description="Count only; nothing is deleted.")
 
 

@@ -78,4 +78,4 @@ def _environment(client: RotBench, run: Run) -> dict[str, Any]:
 
 
 def _results(run: Run) -> dict[str, Any]:
-    return {name: plain(getattr(run, name)) for name in RESULTS} | plain(run.latest)
+    return {name: plain(getattr(run, name)) for name in RESULTS} | {key: plain(v) for key, v in run.latest.items()}

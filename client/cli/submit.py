@@ -7,7 +7,7 @@ import typer
 
 from client.cli.asking import bench
 from client.cli.ending import end_with_run, end_with_sweep, run_line
-from client.cli.formats import plural
+from client.cli.formats import duration, plural
 from client.cli.output import Column, JsonOption, json_out, note, out, pairs, say, table
 from client.cli.watching import watch_run, watch_sweep
 from client.cli.wishes import (
@@ -22,7 +22,7 @@ from client.cli.wishes import (
     grid,
     sweep_file,
 )
-from client.results import SweepPlan
+from client.results import CostEstimate, SweepPlan
 from client.wire import to_json
 
 WatchOption = Annotated[bool, typer.Option("--watch", help="Stay and show progress until the end.")]
@@ -120,6 +120,14 @@ def sweep(
         note(f"`rotbench watch {started.id[:8]}` shows its progress.")
 
 
+def _show_cost(cost: CostEstimate) -> None:
+    rows = [("new runs", f"{cost.runs:,}"), ("their steps", f"{cost.steps:,}")]
+    if cost.device_seconds is not None:
+        known = "" if cost.estimated_runs == cost.runs else f", for {cost.estimated_runs:,} of them"
+        rows.append(("one device", f"{duration(cost.device_seconds)} by past runs{known}"))
+    pairs(rows)
+
+
 def _show_plan(plan: SweepPlan, *, as_json: bool) -> None:
     if as_json:
         json_out(plan)
@@ -132,6 +140,8 @@ def _show_plan(plan: SweepPlan, *, as_json: bool) -> None:
         ]
     )
     _show_sizes(plan)
+    if plan.cost is not None:
+        _show_cost(plan.cost)
     if plan.configs_preview:
         say("first configuration:")
         say(to_json(plan.configs_preview[0]))

@@ -121,7 +121,9 @@ def _shades(matrix: Matrix, shade: Shade, mode: Mode) -> tuple[list[list[float |
             blend(BACKGROUND[mode], STATUS_COLOURS[mode][status_look(name).colour], 0.14 if name == "queued" else 0.3)
             for name in known
         ]
-        steps = [[end, colour] for at, colour in enumerate(colours) for end in (at / len(known), (at + 1) / len(known))]
+        steps: list[list[float | str]] = []
+        for at, colour in enumerate(colours):
+            steps += [[at / len(known), colour], [(at + 1) / len(known), colour]]
         return z, steps
     right = {place: accuracy(run) for place, run in matrix.runs.items()}
     finite = [value for value in right.values() if math.isfinite(value)]
@@ -139,6 +141,7 @@ def _letters(run: Run) -> str:
     if run.status == "running":
         return f"{sign} {100 * run.progress:.0f} %"
     value = accuracy(run)
+    sign += " !" if run.stuck else ""
     return f"{sign} {value:.1f}" if np.isfinite(value) else sign
 
 

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from client.seeds import MetricGroup
 from dashboard.figures.axes import Axis, log_axis, small
+from dashboard.figures.bands import band
 from dashboard.figures.canvas import Canvas, Trace
-from dashboard.figures.norms import stretches
 from dashboard.grids import name_of
-from dashboard.palette import DASHES, Mode, cell_colour, cell_symbol, cell_title, in_order, transparent
+from dashboard.palette import DASHES, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.words import DOT, number
 
 ROW_HEIGHT = 230
@@ -155,33 +155,8 @@ def _traces(group: MetricGroup, metric: Metric, along: Along, mode: Mode, dash: 
         "marker": {"symbol": cell_symbol(group.cell), "size": 10 if lone else 6, "maxdisplayed": 10},
         "hovertemplate": f"{title}: <b>%{{y:{'.1%' if metric.share else '.4g'}}}</b> {DOT} %{{text}}<extra></extra>",
     }
-    return [*_band(group, x, colour, title, floor), line]
-
-
-def _band(group: MetricGroup, x: list[float], colour: str, title: str, floor: float) -> list[Trace]:
-    """The interval as closed polygons; on a logarithmic axis it ends at the floor."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for stretch in stretches(group.low, group.high):
-        xs += [*(x[i] for i in stretch), *(x[i] for i in reversed(stretch)), math.nan]
-        ys += [
-            *(float(group.high[i] or 0) for i in stretch),
-            *(max(floor, float(group.low[i] or 0)) for i in reversed(stretch)),
-        ]
-        ys.append(math.nan)
-    band = {
-        "x": small(xs),
-        "y": small(ys),
-        "mode": "lines",
-        "fill": "toself",
-        "fillcolor": transparent(colour, 0.16),
-        "line": {"width": 0},
-        "name": f"{title}, 95% interval",
-        "legendgroup": title,
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
-    return [band] if xs else []
+    edges = (floor, math.inf)
+    return [*band(x, group.low, group.high, colour=colour, title=title, group=title, edges=edges), line]
 
 
 def _mark(canvas: Canvas, panel: str, group: MetricGroup, along: Along) -> None:

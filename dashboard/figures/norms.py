@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from client import Divergence, HiddenNormComparison, HiddenNormGroup, SingleRun
 from dashboard.figures.axes import log_axis, small, step_axis, whole
+from dashboard.figures.bands import band
 from dashboard.figures.canvas import Canvas, Trace
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, depth_dash, in_order, transparent
 from dashboard.words import DOT, Statistic, number
@@ -156,7 +157,8 @@ def _traces(
     divergences: Mapping[str, Divergence | None],
 ) -> list[Trace]:
     colour = cell_colour(group.cell, mode)
-    traces = _band(group, colour, *edges)
+    title = cell_title(group.cell)
+    traces = band(group.steps, group.low, group.high, colour=colour, title=title, group=group.cell, edges=edges)
     for run in group.single:
         if single_seeds or run.status == "diverged":
             traces.append(_seed(run, group, colour))
@@ -183,41 +185,6 @@ def _mean(group: HiddenNormGroup, colour: str, dash: str) -> Trace:
         "marker": {"symbol": cell_symbol(group.cell), "size": 6, "maxdisplayed": 10},
         "hovertemplate": f"{title}: <b>%{{y:.4g}}</b> {DOT} %{{text}}<extra></extra>",
     }
-
-
-def _band(group: HiddenNormGroup, colour: str, low: float, high: float) -> list[Trace]:
-    """The interval as closed polygons, one per stretch of steps that have it; cut at the panel's edges."""
-    x: list[float] = []
-    y: list[float] = []
-    for stretch in stretches(group.low, group.high):
-        x += [*(group.steps[i] for i in stretch), *(group.steps[i] for i in reversed(stretch)), math.nan]
-        y += [min(high, float(group.high[i] or 0)) for i in stretch]
-        y += [max(low, float(group.low[i] or 0)) for i in reversed(stretch)]
-        y.append(math.nan)
-    band = {
-        "x": small(x),
-        "y": small(y),
-        "mode": "lines",
-        "fill": "toself",
-        "fillcolor": transparent(colour, 0.18),
-        "line": {"width": 0},
-        "name": f"{cell_title(group.cell)}, 95% interval",
-        "legendgroup": group.cell,
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
-    return [band] if x else []
-
-
-def stretches(lows: Sequence[float | None], highs: Sequence[float | None]) -> list[list[int]]:
-    """The runs of neighbouring indices that have a finite interval."""
-    found: list[list[int]] = [[]]
-    for index, (low, high) in enumerate(zip(lows, highs, strict=True)):
-        if low is not None and high is not None and math.isfinite(low) and math.isfinite(high):
-            found[-1].append(index)
-        elif found[-1]:
-            found.append([])
-    return [stretch for stretch in found if stretch]
 
 
 def _seed(run: SingleRun, group: HiddenNormGroup, colour: str) -> Trace:

@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 
 from client import ProfileGroup
 from dashboard.figures.axes import log_axis, small, whole
+from dashboard.figures.bands import band
 from dashboard.figures.canvas import Canvas, Trace
-from dashboard.figures.norms import places, stretches
+from dashboard.figures.norms import places
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, in_order, transparent
 from dashboard.words import DOT, Statistic, number
 
@@ -51,7 +52,7 @@ def profiles_figure(
     depths = {depth for depth, _ in by_panel}
     canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, top=62 if columns > 1 else 130, bottom=56)
     named: set[str] = set()
-    for panel, groups in by_panel.items():
+    for panel, members in by_panel.items():
         row, column = place_of[panel]
         below = any(other[1] == column and other[0] > row for other in place_of.values())
         at = canvas.panel(
@@ -62,12 +63,18 @@ def profiles_figure(
             | {"showticklabels": not below, "title_text": "" if below else "place in the sequence"},
             y=log_axis(low, high) | {"showticklabels": column == 0, "title_text": "" if column else statistic.axis},
         )
-        ordered = sorted(groups, key=lambda pair: (in_order({g.cell for g, _ in groups}).index(pair[0].cell), pair[1]))
-        for trace in [*theory, *(trace for group, last in ordered for trace in _traces(group, mode, last=last))]:
+        drawn = [trace for group, last in _ordered(members) for trace in _traces(group, mode, last=last)]
+        for trace in [*theory, *drawn]:
             shown = trace.get("showlegend", True) and trace["legendgroup"] not in named
             named |= {trace["legendgroup"]} if shown else set()
             canvas.add(at, trace | {"showlegend": shown})
     return canvas.figure()
+
+
+def _ordered(members: list[tuple[ProfileGroup, bool]]) -> list[tuple[ProfileGroup, bool]]:
+    """RotRNN first; of each cell the profile before training first."""
+    order = in_order({group.cell for group, _ in members})
+    return sorted(members, key=lambda pair: (order.index(pair[0].cell), pair[1]))
 
 
 def _bounds(groups: Sequence[ProfileGroup], statistic: Statistic) -> tuple[float, float]:
@@ -135,26 +142,6 @@ def _traces(group: ProfileGroup, mode: Mode, *, last: bool) -> list[Trace]:
         "marker": {"symbol": cell_symbol(group.cell), "size": 6, "maxdisplayed": 10},
         "hovertemplate": f"{title}, {when}: <b>%{{y:.4g}}</b> {DOT} %{{text}}<extra></extra>",
     }
-    return [*(_band(group, colour) if last else []), line]
-
-
-def _band(group: ProfileGroup, colour: str) -> list[Trace]:
-    x: list[float] = []
-    y: list[float] = []
-    for stretch in stretches(group.low, group.high):
-        x += [*(group.positions[i] for i in stretch), *(group.positions[i] for i in reversed(stretch)), math.nan]
-        y += [*(float(group.high[i] or 0) for i in stretch), *(float(group.low[i] or 0) for i in reversed(stretch))]
-        y.append(math.nan)
-    band = {
-        "x": small(x),
-        "y": small(y),
-        "mode": "lines",
-        "fill": "toself",
-        "fillcolor": transparent(colour, 0.18),
-        "line": {"width": 0},
-        "name": f"{cell_title(group.cell)}, 95% interval",
-        "legendgroup": group.cell,
-        "showlegend": False,
-        "hoverinfo": "skip",
-    }
-    return [band] if x else []
+    if not last:
+        return [line]
+    return [*band(group.positions, group.low, group.high, colour=colour, title=title, group=group.cell), line]

@@ -1,5 +1,7 @@
 """How do cells compare? Any metric over seeds along step, time or tokens; accuracy against cost; reported results."""
 
+import itertools
+
 import streamlit as st
 
 from client import RotBench, Run, Sweep
@@ -69,12 +71,8 @@ def _compared(chosen: Chosen, key: str) -> Answer[MetricComparison]:
 
 def _runs(chosen: Chosen) -> tuple[Run, ...]:
     def read(bench: RotBench) -> tuple[Run, ...]:
-        found: list[Run] = []
-        for run in bench.runs(sweep_id=chosen.sweep_id, task=chosen.task, status="succeeded", limit=200):
-            found.append(run)
-            if len(found) >= MOST_RUNS:
-                break
-        return tuple(found)
+        found = bench.runs(sweep_id=chosen.sweep_id, task=chosen.task, status="succeeded", limit=200)
+        return tuple(itertools.islice(found, MOST_RUNS))
 
     return line().ask(("succeeded", chosen.sweep_id, chosen.task), read, fresh_s=10.0).value or ()
 

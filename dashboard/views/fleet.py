@@ -1,5 +1,6 @@
 """Who trains, how fast, and what waits for what? Workers by their last beat, the queue, and what ended."""
 
+import itertools
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,12 +39,7 @@ def _workers() -> Answer[tuple[Worker, ...]]:
 
 def _runs(*status: str, most: int = MOST) -> Answer[tuple[Run, ...]]:
     def read(bench: RotBench) -> tuple[Run, ...]:
-        found: list[Run] = []
-        for run in bench.runs(status=list(status), limit=200):
-            found.append(run)
-            if len(found) >= most:
-                break
-        return tuple(found)
+        return tuple(itertools.islice(bench.runs(status=list(status), limit=200), most))
 
     return line().ask(("runs", "fleet", *status), read, fresh_s=2.0)
 

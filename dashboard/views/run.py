@@ -14,7 +14,7 @@ from dashboard.figures.curves import CURVES, Curve, metric_figure
 from dashboard.figures.layers import layers_figure
 from dashboard.palette import Mode, cell_title, status_look
 from dashboard.series_sheets import metrics_sheet, trace_sheet
-from dashboard.sheets import title, why
+from dashboard.sheets import STUCK, title, why
 from dashboard.views.run_tabs import tabs
 from dashboard.views.runs import MOVING
 from dashboard.words import (
@@ -97,6 +97,10 @@ def _head(run: Run) -> None:
     elif run.status == "diverged":
         st.warning(
             f"**It diverged: {plain(reason)}.** Its curves up to there are below.", icon=":material/trending_up:"
+        )
+    elif run.stuck:
+        st.warning(
+            f"**{STUCK.capitalize()}.** It counts as lost, never as an average.", icon=":material/trending_flat:"
         )
     elif run.status in ("cancelled", "paused", "cancelling") or (run.status == "queued" and reason):
         st.info(plain(reason[:1].upper() + reason[1:]) + ".", icon=f":material/{look.icon}:")

@@ -88,17 +88,17 @@ def _last(after: list[ProfileGroup], of: ProfileGroup) -> tuple[int, ...]:
     return next((g.steps for g in after if (g.task, g.cell, g.depth, g.layer) == same), (0,))
 
 
+def _run(run_id: str) -> Run | None:
+    return line().ask(("run", run_id), lambda bench: bench.run(run_id), fresh_s=60.0).value
+
+
 def _decays(groups: list[ProfileGroup]) -> Decays:
     """The decays that cells with the authors' first step begin with, from the configuration of one of their runs."""
     found: dict[str, tuple[float, float]] = {}
     for group in groups:
         if group.cell not in found and group.cell.startswith("rotrnn-authors"):
-            run = (
-                line()
-                .ask(("run", group.run_ids[0]), lambda bench, of=group.run_ids[0]: bench.run(of), fresh_s=60)
-                .value
-            )
-            if isinstance(run, Run):
+            run = _run(group.run_ids[0])
+            if run is not None:
                 cell = run.config["model"]["cell"]
                 found[group.cell] = (float(cell["decay_min"]), float(cell["decay_max"]))
     return found

@@ -44,8 +44,8 @@ def _draw(lists: Lists) -> None:
 def _plan(wanted: Order) -> Answer[SweepPlan]:
     """The API's own check and count, by a dry run."""
     grid = wanted.grid or _one(wanted)
-    question = ("plan", repr(wanted.config), repr(grid))
-    return line().ask(question, lambda bench: bench.plan_sweep(wanted.config, grid), fresh_s=20.0)
+    question = ("plan", repr(wanted.config), repr(grid), wanted.match)
+    return line().ask(question, lambda bench: bench.plan_sweep(wanted.config, grid, match=wanted.match), fresh_s=20.0)
 
 
 def _one(wanted: Order) -> dict[str, list[object]]:
@@ -82,6 +82,7 @@ def _start(wanted: Order) -> None:
                     name=wanted.name,
                     priority=wanted.priority,
                     dedupe="reuse" if wanted.reuse else None,
+                    match=wanted.match,
                     idempotency_key=f"{key}-{abs(hash(repr(commands.body(wanted))))}",
                 )
             )

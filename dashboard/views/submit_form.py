@@ -18,6 +18,7 @@ DEFAULTS = "Defaults"
 FIRST = ("model.n_layers", "training.seed", "training.steps", "model.d_model", "model.d_state")
 """The settings that stand open; the others are behind a line."""
 MARKS = {"S": "sourced", "D": "derived", "U": "unverified"}
+MATCHES = {"d state": None, "parameters": "parameters", "operations": "flops"}
 SEVERAL = "Several values with commas, such as 1, 2, 4, or a range such as 0-4, make a sweep of all combinations."
 
 
@@ -44,6 +45,16 @@ def form(recipes: Sequence[Recipe], models: Sequence[CellModel], tasks: Sequence
         priority = st.segmented_control(
             "Priority", ["low", "normal", "high"], key="priority", bind="query-params", default="normal", required=True
         )
+        match = st.segmented_control(
+            "Equal in all cells",
+            list(MATCHES),
+            key="match",
+            bind="query-params",
+            default="d state",
+            required=True,
+            help="In a sweep over cells: **d state** leaves sizes as they are; **parameters** and **operations** give "
+            "each cell the d state that brings its layers nearest to those of the first cell.",
+        )
         reuse = st.toggle(
             "Take over runs that exist",
             key="reuse",
@@ -58,6 +69,7 @@ def form(recipes: Sequence[Recipe], models: Sequence[CellModel], tasks: Sequence
         name=name.strip() or None if name else None,
         priority=priority if priority != "normal" else None,
         reuse=reuse,
+        match=MATCHES.get(match or ""),
     )
 
 

@@ -1,5 +1,6 @@
 """Which combinations were trained, how far are they, and what do they cost? One sweep as a matrix of cells."""
 
+import itertools
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -86,11 +87,7 @@ def _runs(sweep: Sweep) -> Answer[tuple[Run, ...]]:
 
     def read(bench: RotBench) -> tuple[Run, ...]:
         order = {run_id: at for at, run_id in enumerate(bench.get_sweep(sweep.id).runs)}
-        found: list[Run] = []
-        for run in bench.runs(sweep_id=sweep.id, limit=200):
-            found.append(run)
-            if len(found) >= MOST:
-                break
+        found = itertools.islice(bench.runs(sweep_id=sweep.id, limit=200), MOST)
         return tuple(sorted(found, key=lambda run: order.get(run.id, len(order))))
 
     return line().ask(("runs of", sweep.id), read, fresh_s=2.0)
@@ -128,7 +125,10 @@ def _draw(sweep: Sweep, across: str, shade: str) -> None:
             st.switch_page(st.session_state["pages"]["runs"], query_params={"of": choices.sweep_label(now)})
         if st.button("Compare its cells", icon=":material/show_chart:", key="as-figure"):
             st.switch_page(st.session_state["pages"]["stability"], query_params={"sweep": choices.sweep_label(now)})
-    _cells(matrix(runs, now.grid, across), shade)
+    grid = dict(now.grid)
+    if len({run.seed for run in runs}) > 1:
+        grid.setdefault(SEED, [])
+    _cells(matrix(runs, grid, across), shade)
 
 
 def _facts(sweep: Sweep, runs: tuple[Run, ...]) -> None:
@@ -159,7 +159,8 @@ def _cells(found: Matrix, shade: str) -> None:
     shell.section(
         "The grid",
         "One cell per run. The sign says its state, the number its accuracy in percent (on the test split, on the "
-        "validation split until that is measured), for a run that trains how far it is. A click opens the run.",
+        "validation split until that is measured), for a run that trains how far it is; ! marks a run that is stuck "
+        "at chance. A click opens the run.",
     )
     width = viewport.columns()
     clicked = chart(

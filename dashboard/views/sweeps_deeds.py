@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from client import RotBenchError, Sweep
-from dashboard import choices, shell
+from dashboard import shell
 from dashboard.connection import line
 from dashboard.grids import SEED
 from dashboard.words import plain, plural
@@ -48,37 +48,33 @@ def _cancel(sweep: Sweep) -> None:
 
 def _extend(sweep: Sweep) -> None:
     has = _seeds(sweep)
-    st.markdown(
-        "Every combination of this sweep with further seeds. It becomes a new sweep that takes over the runs that "
-        f"exist (seeds {', '.join(map(str, has)) or 'none'}) and trains the others."
-    )
+    st.markdown("Every combination of this sweep with further seeds, in this sweep.")
     number = int(st.number_input("Further seeds", 1, 50, 2, key="further", width=140) or 1)
     first = max(has, default=-1) + 1
-    grid: dict[str, Any] = sweep.grid | {SEED: [*has, *range(first, first + number)]}
-    plan = line().ask(("plan", sweep.id, number), lambda bench: bench.plan_sweep(sweep.config, grid), fresh_s=30.0)
+    seeds = list(range(first, first + number))
+    grid: dict[str, Any] = sweep.grid | {SEED: seeds}
+    plan = line().ask(
+        ("plan", sweep.id, tuple(seeds)), lambda bench: bench.plan_sweep(sweep.config, grid), fresh_s=30.0
+    )
     if plan.value is None:
         shell.refusal(plan.problem)
         return
-    new = plan.value.total - plan.value.duplicates
-    st.caption(
-        f"{plural(plan.value.total, 'run')} in all: {plan.value.duplicates:,} exist with the same configuration and "
-        f"code, {new:,} will be trained."
-    )
-    if st.button(f"Train {plural(new, 'more run')}", type="primary", disabled=not new, key="further-yes"):
+    named = f"seed {first}" if number == 1 else f"seeds {first} to {seeds[-1]}"
+    st.caption(f"{plural(plan.value.total, 'run')} with {named}. It has seeds {', '.join(map(str, has)) or 'none'}.")
+    if st.button(f"Train {plural(plan.value.total, 'more run')}", type="primary", key="further-yes"):
         try:
-            made = line().tell(
-                lambda bench: bench.sweep(sweep.config, grid, name=f"{sweep.name or 'sweep'} +{number}", dedupe="reuse")
-            )
+            line().tell(lambda bench: bench.extend_sweep(sweep.id, seeds))
         except RotBenchError as problem:
             shell.refusal(problem)
             return
         line().forget()
-        st.session_state[_TOLD] = f"{plural(new, 'run')} queued."
-        st.switch_page(st.session_state["pages"]["sweeps"], query_params={"sweep": choices.sweep_label(made)})
+        st.session_state[_TOLD] = f"{plural(plan.value.total, 'run')} queued."
+        st.rerun()
 
 
 def _seeds(sweep: Sweep) -> list[int]:
-    listed = sweep.grid.get(SEED)
-    if isinstance(listed, list):
-        return [int(seed) for seed in listed]
-    return [int(sweep.config.get("training", {}).get("seed", 0))]
+    """The seeds that its runs have, the newest 200 of them looked at."""
+    found = line().ask(
+        ("seeds of", sweep.id), lambda bench: bench.run_page(sweep_id=sweep.id, limit=200).items, fresh_s=5.0
+    )
+    return sorted({run.seed for run in found.value or ()})

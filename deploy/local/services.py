@@ -224,7 +224,8 @@ def stop(services: Sequence[Service]) -> None:
 def _from_outside(folder: Folder) -> dict[str, str]:
     """Where big things lie: in the data folder, unless the environment says otherwise."""
     places = {"ROTBENCH_ARTIFACTS": folder.artifacts, "ROTBENCH_DATA_DIR": folder.datasets}
-    return {name: str(Path(os.environ.get(name) or default).absolute()) for name, default in places.items()}
+    wanted = {name: os.environ.get(name) or str(default) for name, default in places.items()}
+    return {name: place if "://" in place else str(Path(place).absolute()) for name, place in wanted.items()}
 
 
 def _with_loopback(name: str) -> str:

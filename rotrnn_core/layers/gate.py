@@ -8,6 +8,9 @@ from torch.nn import functional
 
 from rotrnn_core.layers.linear import Linear
 from rotrnn_core.notation import Inputs
+from rotrnn_core.ops.gated_unit import Mask, Value, gated_unit
+
+_VALUES: dict[str, Value] = {"full_glu": "mapped", "half_glu1": "active", "half_glu2": "input"}
 
 
 class Gate(nn.Module):
@@ -42,19 +45,24 @@ class Gate(nn.Module):
             self.W2 = Linear(d_model, d_model, generator)
 
     def forward(self, y: Inputs, generator: torch.Generator | None = None) -> Inputs:
-        """Gate y; `generator` draws the dropout masks in training."""
-        active = self._drop(functional.gelu(y, approximate="tanh"), generator)
+        """Gate y; `generator` draws the dropout masks in training. Under autocast all of it has autocast's dtype."""
+        device = y.device.type
+        y = y.to(torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else y.dtype)
         if self.kind == "gelu":
-            return active
-        opening = torch.sigmoid(self.W2(active))
-        if self.kind == "full_glu":
-            return self._drop(self.W1(active) * opening, generator)
-        gated = (active if self.kind == "half_glu1" else y) * opening
-        return self._drop(gated, generator)
+            active, mask = functional.gelu(y, approximate="tanh"), self._mask(y, generator)
+            return active if mask is None else active * mask
+        masks = self._mask(y, generator), self._mask(y, generator)
+        mapping = _in_dtype_of(y, self.W1) if self.kind == "full_glu" else None
+        with torch.autocast(device, enabled=False):
+            return gated_unit(y, _in_dtype_of(y, self.W2), _VALUES[self.kind], mapping, masks)
 
-    def _drop(self, y: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _mask(self, y: Tensor, generator: torch.Generator | None) -> Mask | None:
         if not self.training or self.dropout == 0:
-            return y
+            return None
         keep = 1 - self.dropout
         mask = torch.empty(y.shape[0], 1, y.shape[2], dtype=y.dtype, device=y.device)
-        return y * mask.bernoulli_(keep, generator=generator).div_(keep)
+        return mask.bernoulli_(keep, generator=generator).div_(keep)
+
+
+def _in_dtype_of(y: Tensor, linear: Linear) -> tuple[Tensor, Tensor]:
+    return linear.weight.to(y.dtype), linear.bias.to(y.dtype)

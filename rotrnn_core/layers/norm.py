@@ -42,6 +42,10 @@ class MaskedBatchNorm(nn.Module):
         if not self.training:
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             return torch.addcmul(self.bias - self.running_mean * scale, rows, scale).view_as(x)
+        if valid is None and len(rows) > 1:
+            running = self.running_mean, self.running_var
+            out = torch.native_batch_norm(rows, self.weight, self.bias, *running, True, self.momentum, self.eps)[0]
+            return out.view_as(x)
         counted = x.new_ones(len(rows)) if valid is None else valid.reshape(-1).to(x.dtype)
         count = counted.sum().clamp(min=1)
         normalised, mean, var = masked_batch_norm(rows, counted / count, self.weight, self.bias, self.eps)

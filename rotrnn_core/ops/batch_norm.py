@@ -40,18 +40,21 @@ class _MaskedBatchNorm(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor]:
         mean = share @ rows
         centred = rows - mean
-        variance = share @ centred.square()
+        out = centred * centred
+        variance = share @ out
         scale = torch.rsqrt(variance + eps)
-        standard = centred.mul_(scale)
-        ctx.save_for_backward(standard, share, weight, scale)
+        torch.addcmul(bias, centred, weight * scale, out=out)
+        ctx.save_for_backward(centred, share, weight, scale)
         ctx.mark_non_differentiable(mean, variance)
-        return torch.addcmul(bias, standard, weight), mean, variance
+        return out, mean, variance
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        standard, share, weight, scale = ctx.saved_tensors
-        bias_grad = grad.sum(0)
-        weight_grad = (grad * standard).sum(0)
-        through_statistics = torch.addcmul(bias_grad, standard, weight_grad).mul_(share.unsqueeze(-1))
-        return (grad - through_statistics).mul_(scale * weight), None, weight_grad, bias_grad, None
+        centred, share, weight, scale = ctx.saved_tensors
+        found = grad * centred
+        bias_grad, weight_grad = grad.sum(0), found.sum(0) * scale
+        factor = scale * weight
+        torch.addcmul(-factor * bias_grad, centred, -factor * scale * weight_grad, out=found)
+        rows_grad = found.mul_(share.unsqueeze(-1)).addcmul_(grad, factor)
+        return rows_grad, None, weight_grad, bias_grad, None

@@ -133,3 +133,13 @@ def test_a_server_with_open_streams_stops_when_it_is_told_to(door: Any) -> None:
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_defect_ends_the_streams_and_the_next_one_works(door: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = door.submit()
+    with monkeypatch.context() as patch:
+        patch.setattr("api.streams.events.since", lambda *_: 1 / 0)
+        assert door.http.get(f"/v1/runs/{run_id}/events").text == ""
+    door.train(run_id)
+    assert parsed(door.http.get(f"/v1/runs/{run_id}/events").text)[-1]["event"] == "end"

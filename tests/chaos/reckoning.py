@@ -24,7 +24,7 @@ def undisturbed(steps: int, folder: Path) -> dict[tuple[str, int], str]:
         "from rotrnn_core.training import train\n"
         "torch.set_num_threads(1)\n"
         "for record in train(RunConfig.from_dict(json.loads(sys.argv[1])), data_dir=pathlib.Path(sys.argv[2])):\n"
-        "    say(to_line(record))\n"
+        "    print(to_line(record))\n"
     )
     command = [sys.executable, "-c", script, json.dumps(config_of(steps)), str(folder / "datasets")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -208,6 +208,22 @@ def test_runs_are_steered_and_each_ends_as_it_should(fresh: Any) -> None:
     assert fresh.rotbench("watch", ids[0]).exit_code == 1
 
 
+def test_a_matched_sweep_shows_what_each_network_costs_and_keeps_it(fresh: Any) -> None:
+    model = ["--set", "model.d_model=8", "--set", "model.d_state=32"]
+    arguments = ["sweep", *model, "--grid", "model.cell=[rotrnn,lru]", "--match", "parameters"]
+    plan = fresh.rotbench(*arguments, "--dry-run").stdout.splitlines()
+    header = next(index for index, line in enumerate(plan) if line.startswith("cell"))
+    rotrnn, lru = (line.split() for line in plan[header + 1 : header + 3])
+    assert (rotrnn[0], rotrnn[2], lru[0]) == ("rotrnn", "32", "lru-learned")
+    assert int(lru[2]) > 32
+    assert abs(int(lru[3].replace(",", "")) / int(rotrnn[3].replace(",", "")) - 1) < 0.05
+    started = strict(fresh.rotbench(*arguments, "--json").stdout)
+    states = {run["cell"]: run for run in strict(fresh.rotbench("runs", "--json").stdout)["items"]}
+    assert states["lru-learned"]["config"]["model"]["d_state"] == int(lru[2])
+    assert states["lru-learned"]["state_size"] == 2 * int(lru[2])
+    assert "flops per token" in fresh.rotbench("show", started["runs"][0]).stdout
+
+
 def test_a_sweep_is_cancelled_by_its_id(fresh: Any) -> None:
     sweep = strict(fresh.rotbench("sweep", "--seed", "0-2", "--json").stdout)
     said = fresh.rotbench("cancel", sweep["id"])

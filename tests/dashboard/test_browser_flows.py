@@ -36,7 +36,7 @@ def test_an_order_goes_from_the_form_to_the_matrix_and_is_cancelled_there(
     page.wait_for_url(re.compile(r"/sweeps\?.*sweep=by(\+|%20)hand"))
     page.get_by_role("button", name="Cancel 2").click()
     page.get_by_role("button", name="Cancel 2 runs").click()
-    page.locator(".stMarkdownBadge", has_text="2 cancelled").wait_for()
+    page.locator(".stMarkdownBadge", has_text="2 cancelled").first.wait_for()
     (sweep,) = [one for one in service.bench.sweeps() if one.name == "by hand"]
     assert service.bench.get_sweep(sweep.id).counts == {"cancelled": 2}
     for run in service.bench.runs(sweep_id=sweep.id):

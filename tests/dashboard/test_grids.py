@@ -68,6 +68,8 @@ def test_every_cell_of_the_figure_says_its_state_and_its_accuracy(run: Any) -> N
     figure = cells_figure(matrix(runs, GRID, "training.seed"), "State", "light", columns=4)
     letters = figure.data[1]
     assert list(letters.text) == ["\u2713 20.0", "\u25b8 25 %", "\u25cb"]
+    stuck = cells_figure(matrix([run(stuck=True)], GRID, "training.seed"), "State", "light", columns=4)
+    assert stuck.data[1].text[0] == "\u2713 ! 20.0"
     assert list(letters.customdata) == [one.id for one in runs]
     assert len({value for row in figure.data[0].z for value in row}) == 3
     assert list(figure.layout.xaxis.ticktext) == ["0", "1", "2"]

@@ -73,7 +73,13 @@ def test_every_field_but_the_cell_is_a_leaf() -> None:
 ORDERS = [
     Order("a/b", BASE, {"training.steps": 50}, {}, "it's <mine>", "high"),
     Order(None, {}, {}, {"training.seed": [0, 1], "model.cell": [{"name": "lru"}, {"name": "s5"}]}, reuse=True),
-    Order(None, {}, {"model.gate": "gelu", "model.bidirectional": True}, {"training.learning_rate": [1e-3, 3e-3]}),
+    Order(
+        None,
+        {},
+        {"model.gate": "gelu", "model.bidirectional": True},
+        {"training.learning_rate": [1e-3, 3e-3]},
+        match="flops",
+    ),
 ]
 
 
@@ -96,6 +102,7 @@ def test_the_command_line_means_what_is_sent(wanted: Order) -> None:
     assert {k: v for k, v in config.items() if v} == wanted.config
     assert ("--reuse" in words) == wanted.reuse
     assert given.get("--name", [None])[0] == wanted.name
+    assert given.get("--match", [None])[0] == wanted.match
 
 
 @pytest.mark.parametrize("wanted", ORDERS)
@@ -107,5 +114,6 @@ def test_curl_sends_the_body_and_python_is_python_with_the_same_values(wanted: O
     source = commands.python(wanted)
     compile(source, "shown", "exec")
     exec(source.split("\n\nwith")[0].split("\n\n", 1)[1], lines)
+    assert ('match="flops"' in source) == (wanted.match == "flops")
     assert lines["config"] == wanted.config
     assert lines.get("grid", {}) == wanted.grid

@@ -1,6 +1,8 @@
 """Can everybody read the colours? Contrast of text, and distance of the compared cells under colour blindness."""
 
 import itertools
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +67,15 @@ def test_text_and_states_reach_the_contrast_of_text(mode: Mode) -> None:
 def test_the_compared_cells_stay_apart_in_every_eye(blindness: str, mode: Mode) -> None:
     colours = [seen(palette.cell_colour(cell, mode), BLINDNESS[blindness]) for cell in COMPARED]
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(colours, 2)) > 8
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_buttons_and_chosen_words_can_be_read(mode: Mode) -> None:
+    theme = tomllib.loads((Path(palette.__file__).parent / ".streamlit" / "config.toml").read_text())["theme"]
+    primary = theme[mode]["primaryColor"]
+    # White on it, and itself on the page: on a dark page no colour reaches 4.5 both ways.
+    least = 4.5 if mode == "light" else 4.25
+    assert min(contrast("#FFFFFF", primary), contrast(primary, BACKGROUND[mode])) >= least
 
 
 def test_the_compared_cells_differ_in_their_marker_too() -> None:

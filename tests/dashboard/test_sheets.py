@@ -120,6 +120,7 @@ def test_a_run_says_why_it_ended() -> None:
     assert why(diverged) == "activation not finite at step 310, layer 2"
     assert why(run(status="failed", reason="no memory left")) == "no memory left"
     assert why(run()) == ""
+    assert why(run(stuck=True)).startswith("stuck")
 
 
 def test_the_list_has_one_line_per_run_and_its_columns_without_any() -> None:

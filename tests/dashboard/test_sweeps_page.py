@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from dashboard import connection
-
 
 def test_a_sweep_is_shown_with_its_cost_and_its_choices_stand_in_the_address(service: Any, open_at: Any) -> None:
     page = open_at(service, "sweeps")
@@ -28,21 +26,17 @@ def test_without_sweeps_the_page_says_what_makes_one(empty_service: Any, open_at
     assert "rotbench sweep" in page.code[0].value
 
 
-def test_more_seeds_take_over_the_runs_that_exist_and_what_waits_is_cancelled(service: Any, open_at: Any) -> None:
+def test_more_seeds_join_the_sweep_and_what_waits_is_cancelled(service: Any, open_at: Any) -> None:
     made = service.bench.sweep(
         {"training": {"steps": 7, "warmup_steps": 0}}, {"training.seed": [500, 501]}, name="to be extended"
     )
     label = f"to be extended {made.id[:8]}"
     page = open_at(service, "sweeps", sweep=label)
     page.number_input(key="further").set_value(1).run()
-    assert "3 runs in all" in "\n".join(one.value for one in page.caption)
+    assert "1 run with seed 502. It has seeds 500, 501." in [one.value for one in page.caption]
     page.button(key="further-yes").click().run()
-    wider = next(one for one in service.bench.sweeps() if one.name == "to be extended +1")
-    assert (wider.total, wider.reused) == (3, 2)
-    connection.line().forget()
-    page = open_at(service, "sweeps", sweep=label)
+    assert {run.seed for run in service.bench.runs(sweep_id=made.id)} == {500, 501, 502}
     page.button(key="sweep-cancel-yes").click().run()
-    assert service.bench.get_sweep(made.id).counts == {"cancelled": 2}
-    service.bench.cancel_sweep(wider.id)
-    for run in service.bench.runs(sweep_id=wider.id):
+    assert service.bench.get_sweep(made.id).counts == {"cancelled": 3}
+    for run in service.bench.runs(sweep_id=made.id):
         service.bench.delete(run.id)

@@ -55,7 +55,7 @@ def test_the_readmes_first_five_minutes_work_as_written(folder: Path) -> None:
     assert "n = 2" in out
 
 
-@pytest.mark.parametrize("document", ["docs/science.md"])
+@pytest.mark.parametrize("document", ["docs/equivalence.md"])
 def test_python_in_the_documents_runs(document: str, tmp_path: Path) -> None:
     for block in _blocks(document, "python"):
         _run([sys.executable, "-"], tmp_path, block)

@@ -9,6 +9,7 @@ from rotrnn_core.config import ModelConfig, RunConfig
 from rotrnn_core.layers import Gate, MaskedBatchNorm
 from rotrnn_core.model import Block, Network, valid_steps
 from rotrnn_core.ops.batch_norm import masked_batch_norm
+from rotrnn_core.ops.gated_unit import Value, gated_unit
 
 TOKENS, CLASSES = 6, 3
 
@@ -53,6 +54,25 @@ def test_batch_norm_leaves_padding_out_of_its_statistics() -> None:
     torch.testing.assert_close(masked.running_var, alone.running_var)
 
 
+def test_batch_norm_is_the_same_whether_it_is_told_that_nothing_is_padded() -> None:
+    x = 3 + torch.randn(2, 5, 3, generator=generator(), dtype=torch.float64)
+    weights = torch.randn(2, 5, 3, generator=generator(1), dtype=torch.float64)
+    found = []
+    for valid in (None, torch.ones(2, 5, dtype=torch.bool)):
+        norm, u = MaskedBatchNorm(3).double(), x.clone().requires_grad_()
+        out = norm(u, valid)
+        gradients = torch.autograd.grad((out * weights).sum(), [u, norm.weight, norm.bias])
+        found.append([out, *gradients, norm.running_mean, norm.running_var])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_one_step_alone_leaves_finite_running_statistics() -> None:
+    norm = MaskedBatchNorm(3)
+    norm(torch.randn(1, 1, 3, generator=generator()))
+    assert norm.running_var.isfinite().all()
+
+
 def test_batch_norms_gradient_is_right() -> None:
     rows = torch.randn(6, 3, generator=generator(), dtype=torch.float64, requires_grad=True)
     share = torch.tensor([0.25, 0.25, 0.25, 0.25, 0.0, 0.0], dtype=torch.float64)
@@ -73,6 +93,41 @@ def test_each_gate_is_its_formula(kind: str) -> None:
         "gelu": lambda: active,
     }[kind]()
     torch.testing.assert_close(gate(y), wanted)
+
+
+@pytest.mark.parametrize("value", ["mapped", "active", "input"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_gated_units_gradient_is_right(value: Value, masked: bool) -> None:
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=chance, dtype=torch.float64).requires_grad_()
+
+    chance = generator(4)
+    y, W1, b1, W2, b2 = normal(2, 3, 4), normal(4, 4), normal(4), normal(4, 4), normal(4)
+    kept = torch.tensor([[1.25, 0.0, 1.25, 1.25], [0.0, 1.25, 1.25, 1.25]], dtype=torch.float64).unsqueeze(1)
+    masks = (kept, kept.flip(0)) if masked else (None, None)
+    mapping = (W1, b1) if value == "mapped" else None
+    inputs = (y, W2, b2, *(mapping or ()))
+    assert torch.autograd.gradcheck(lambda *_: gated_unit(y, (W2, b2), value, mapping, masks), inputs)
+
+
+@pytest.mark.parametrize("kind", ["full_glu", "half_glu1", "half_glu2", "gelu"])
+def test_every_gate_drops_channels_of_its_output_for_all_of_time(kind: str) -> None:
+    gate = Gate(40, kind, dropout=0.5, generator=generator())  # type: ignore[arg-type]
+    dropped = gate(torch.randn(8, 6, 40, generator=generator(1)), generator(2)).eq(0)
+    assert dropped.any()
+    assert dropped.eq(dropped[:, :1]).all()
+
+
+def test_under_autocast_the_residual_stream_keeps_its_precision() -> None:
+    block = Block(config(), generator())
+    x = torch.randn(2, 4, 6, generator=generator(3))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = block(x)
+        branch = block.gate(block.cell(block.norm(x)))
+    assert out.dtype == torch.float32
+    assert branch.dtype == torch.bfloat16
+    out.sum().backward()
+    assert all(parameter.grad is not None for parameter in block.parameters())
 
 
 def test_dropout_shares_one_mask_over_time_and_keeps_the_mean() -> None:

@@ -223,25 +223,28 @@ def test_nothing_that_is_trained_or_kept_for_the_gradient_is_complex(name: str) 
 
 
 COMPILE = """
+import sys
 import torch
-from rotrnn_core.cells import CELLS
-from rotrnn_core.config import ModelConfig
+from rotrnn_core.config import RunConfig
 from rotrnn_core.model import Network
 
-config = ModelConfig(cell=CELLS["rotrnn"](), d_model=8, d_state=16, n_layers=1)
-network = Network(config, tokens=5, classes=3, generator=torch.Generator().manual_seed(0))
-batch = torch.arange(18).view(2, 9) % 5, torch.tensor([9, 4])
+batch = torch.arange(8).view(2, 4) % 5, torch.tensor([4, 3])
 
 
-def outcome(run):
+def outcome(network, run):
     network.zero_grad()
     logits = run(*batch)
     logits.square().sum().backward()
     return [logits, *(parameter.grad.clone() for parameter in network.parameters())]
 
 
-for found, expected in zip(outcome(torch.compile(network, fullgraph=True)), outcome(network), strict=True):
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+for name, backend in (argument.split(":") for argument in sys.argv[1:]):
+    cell = {"name": name} if name == "lru" else {"name": name, "n_heads": 2}
+    model = RunConfig.from_dict({"model": {"cell": cell, "d_model": 4, "d_state": 8, "n_layers": 1}}).model
+    network = Network(model, tokens=5, classes=3, generator=torch.Generator().manual_seed(0))
+    compiled = torch.compile(network, fullgraph=True, backend=backend)
+    for found, expected in zip(outcome(network, compiled), outcome(network, network), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 """
 
 
@@ -249,7 +252,9 @@ for found, expected in zip(outcome(torch.compile(network, fullgraph=True)), outc
 @pytest.mark.skipif(
     shutil.which("g++") is None and shutil.which("gcc") is None, reason="torch.compile needs a C++ compiler here"
 )
-def test_a_compiled_network_is_the_network() -> None:
+@pytest.mark.parametrize("networks", [["rotrnn:inductor"], ["lru:inductor", "transformer:aot_eager"]], ids=" ".join)
+def test_a_compiled_network_is_the_network(networks: list[str]) -> None:
     # A process of its own: the shape checks that the tests put around every function cannot be compiled.
-    done = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, timeout=900, check=False)
+    command = [sys.executable, "-c", COMPILE, *networks]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr

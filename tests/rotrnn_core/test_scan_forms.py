@@ -14,7 +14,7 @@ from rotrnn_core.ops.scan.kernels import _private_folder
 
 pytest.importorskip("numba")
 FEW = settings(
-    max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 TIMES = st.one_of(st.integers(1, 9), st.sampled_from([63, 64, 65, 130, 257]))
 

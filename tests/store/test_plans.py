@@ -8,7 +8,7 @@ from sqlalchemy import Engine, event, text, update
 from sqlalchemy.orm import Session
 
 from rotrnn_core import records
-from store import charts, events, hidden_norms, ingest, metrics, outbox, runs, sweeps
+from store import charts, events, export, hidden_norms, ingest, metric_arrays, metrics, outbox, paces, runs, sweeps
 from store.engine import session_factory
 from store.runs import Filters, NewRun
 from store.status import Status
@@ -117,6 +117,21 @@ HOT: dict[str, tuple[Callable[[Session, runs.Claim, Any], Any], str]] = {
         "pk_metrics",
     ),
     "news": (lambda session, claim, sweep: events.since(session, {claim.run_id: 0}), "pk_events"),
+    "points of many runs": (
+        lambda session, claim, sweep: metric_arrays.read(session, [claim.run_id], "a"),
+        "pk_metrics",
+    ),
+    "points to export": (
+        lambda session, claim, sweep: export.points_after(session, claim.run_id, ["b"], ("b", 4_000), 100),
+        "pk_metrics",
+    ),
+    "points that come in": (
+        lambda session, claim, sweep: ingest.write(
+            session, claim.run_id, claim.attempt, claim.token, ingest.Batch(metrics=[("a", 6_000, 1.0)])
+        ),
+        "pk_metric_blocks",
+    ),
+    "time left of a sweep": (lambda session, claim, sweep: paces.seconds_left(session, [sweep]), "pk_sweep_runs"),
     "last values": (
         lambda session, claim, sweep: metrics.latest(session, [claim.run_id], ["a", "b"]),
         "pk_metrics",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -375,9 +375,10 @@ def test_no_order_of_events_loses_doubles_or_blocks_a_run(scene: Any) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: World(scene),
         settings=settings(
-            max_examples=10,
+            max_examples=6,
             stateful_step_count=35,
             deadline=None,
+            phases=(Phase.explicit, Phase.reuse, Phase.generate),
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         ),
     )

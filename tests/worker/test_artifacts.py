@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy.orm import Session
 
 from store import deletions, runs
-from worker import artifacts
+from worker import artifacts, places
 from worker.settings import WorkerSettings
 
 
 @pytest.fixture(params=["path", "memory"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return artifacts.rooted(tmp_path if request.param == "path" else f"memory://{uuid.uuid4().hex}/")
+    return places.rooted(tmp_path if request.param == "path" else f"memory://{uuid.uuid4().hex}/")
 
 
 def put(path: str) -> str:
@@ -35,9 +35,7 @@ def test_only_what_was_deleted_here_is_removed(root: str, session: Session, queu
     runs.request_cancel(session, gone)
     runs.delete(session, gone)
     session.commit()
-    files = {
-        run_id: put(f"{artifacts.folder_of(root, run_id, 1)}/step-00000001.pt") for run_id in (gone, alive, unknown)
-    }
+    files = {run_id: put(f"{places.folder_of(root, run_id, 1)}/step-00000001.pt") for run_id in (gone, alive, unknown)}
     notes = put(f"{root}/runs/notes/mine.txt")
     assert artifacts.discard(root, lambda found: deletions.among(session, found)) == [gone]
     assert [there(files[run_id]) for run_id in (gone, alive, unknown)] == [False, True, True]
@@ -65,11 +63,11 @@ def test_deletions_are_remembered_for_a_while(session: Session, queue_run: Calla
 def test_a_path_within_the_artifacts_is_kept_without_them_and_found_again(place: str) -> None:
     root = WorkerSettings(database_url="postgresql://x", artifacts=f"{place}/").artifacts
     assert root == place
-    path = f"{artifacts.folder_of(root, uuid4(), 2)}/step-00000010.pt"
-    kept = artifacts.relative(root, path)
+    path = f"{places.folder_of(root, uuid4(), 2)}/step-00000010.pt"
+    kept = places.relative(root, path)
     assert kept.startswith("runs/")
-    assert artifacts.absolute(root, kept) == path
-    assert artifacts.absolute(root, "/elsewhere/step.pt") == artifacts.relative(root, "/elsewhere/step.pt")
+    assert places.absolute(root, kept) == path
+    assert places.absolute(root, "/elsewhere/step.pt") == places.relative(root, "/elsewhere/step.pt")
 
 
 def test_half_written_files_of_earlier_attempts_are_removed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Is what the door has promised kept, when the door or everything behind it is killed or replaced? Real processes."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
-import psutil
 import pytest
 from sqlalchemy import func, select, text
 
@@ -85,7 +85,7 @@ def test_a_promise_outlives_the_door_and_everything_behind_it(
     assert post().json()["id"] == str(run_id), "the same answer, also from another process"
     for process in (dispatcher, api):
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(60) in (0, -signal.SIGTERM)
     migrated = [sys.executable, "-m", "store.migrate"]
     environment = {"ROTBENCH_DATABASE_URL": service.database_url, "PATH": ""}
     subprocess.run(migrated, env=environment, check=True, capture_output=True, timeout=120)
@@ -94,18 +94,12 @@ def test_a_promise_outlives_the_door_and_everything_behind_it(
     assert worker.wait(60) == 0
     service.start_dispatcher()
     service.start_worker()
-    _opened(service, port)
     service.wait(run_id, Status.SUCCEEDED, within_s=180)
     service.holds_exactly(run_id, trained(config))
     service.keeps_its_promises(run_id)
     given_back, succeeded = service.attempts(run_id)
     assert (given_back.outcome, succeeded.outcome) == (Outcome.GAVE_BACK, Outcome.SUCCEEDED)
-    told = door.get(f"/v1/runs/{run_id}/history").json()["items"]
-    assert [event["kind"] for event in told] == [
-        "submitted", "claimed", "started", "gave_back", "claimed", "started", "succeeded",
-    ]  # fmt: skip
-    tries = door.get(f"/v1/runs/{run_id}/attempts").json()["items"]
-    assert tries[1]["resumed_from_attempt"] == 1
-    assert tries[1]["resumed_from_step"] >= 30
-    assert not psutil.pid_exists(trainer.pid)
+    assert succeeded.resumed_from_attempt == 1
+    assert succeeded.resumed_from_step >= 30
+    assert not trainer.is_running()
     door.close()
