@@ -28,9 +28,10 @@ def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> Diffe
     shared = sorted(set(values) & set(reference))
     found = [values[seed] - reference[seed] for seed in shared]
     found = [difference for difference in found if math.isfinite(difference)]
-    value = mean_with_interval(found)
-    deviation = float(np.std(found, ddof=1)) if len(found) >= 2 else 0.0
-    if value.estimate is None or deviation == 0:
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = mean_with_interval(found)
+        deviation = float(np.std(found, ddof=1)) if len(found) >= 2 else 0.0
+    if value.estimate is None or deviation == 0 or not math.isfinite(deviation):
         return Difference(value, None, None)
     effect = value.estimate / deviation
     return Difference(value, effect, float(2 * stdtr(len(found) - 1, -abs(effect) * math.sqrt(len(found)))))

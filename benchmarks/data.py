@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--parse-table", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.parse_table:
-        print(json.dumps(parse_table(arguments.parse_table)))
+        sys.stdout.write(json.dumps(parse_table(arguments.parse_table)))
         return
     torch.set_num_threads(1)
     share = QUICK_SHARE if arguments.quick else 1
@@ -43,10 +43,10 @@ def main() -> None:
     for measure in (generation, recursive_generation, released_trees, documents, pictures, loading):
         found |= measure(share)
     if arguments.json:
-        print(json.dumps(found))
+        sys.stdout.write(json.dumps(found) + "\n")
     else:
         for name, value in found.items():
-            print(f"{name:50} {value:,.1f}")
+            sys.stdout.write(f"{name:50} {value:,.1f}\n")
 
 
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -163,7 +163,6 @@ def loading(share: int) -> dict[str, float]:
         run = _Run(config, Path(folder))
         run.update()
         steps = max(5, 40 // share)
-        began = time.perf_counter()
         for _ in range(steps):
             run.update()
         trained = run.loss().tokens_per_s

@@ -1,4 +1,4 @@
-"""What does MLflow need for the same work? Run by benchmarks/numbers.py in MLflow's own virtual environment.
+"""What does MLflow need for the same work? Run by benchmarks/store_numbers.py in MLflow's own virtual environment.
 
     python benchmarks/mlflow_side.py URL POINTS LINES LENGTH
 

@@ -88,7 +88,9 @@ def _become_pytest(tests: tuple[str, ...], copy: Path) -> None:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
             where = [f"tests/rotrnn_core/{test}" for test in tests]
-            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *where]))
+            # Without the shape checks of every call, which would only slow the search.
+            options = ["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib"]
+            code = int(pytest.main([*options, *where]))
     finally:
         os._exit(code)
 

@@ -1,6 +1,6 @@
-"""How fast are numbers kept and read? Starts benchmarks/numbers.py, which this file's name would hide `store` from.
+"""How fast are numbers kept and read? Starts benchmarks/store_numbers.py: this name would hide the package `store`.
 
-python benchmarks/store.py [--json] [--quick] [--without-mlflow] [--mlflow DIR]
+python benchmarks/store.py [--json] [--quick] [--only NAME ..] [--without-mlflow] [--mlflow DIR]
 """
 
 import runpy
@@ -9,4 +9,4 @@ from pathlib import Path
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[1])
-    runpy.run_module("benchmarks.numbers", run_name="__main__")
+    runpy.run_module("benchmarks.store_numbers", run_name="__main__")

@@ -35,6 +35,7 @@ from rotrnn_core.records import Loss
 from rotrnn_core.tasks import Sampler, batch_of
 from rotrnn_core.tasks.dataset import Dataset, of_one_length
 from rotrnn_core.training.loop import train
+from rotrnn_core.training.memory import keep_freed_memory
 from rotrnn_core.training.optimiser import make_optimiser, set_rates
 from rotrnn_core.training.probe import Probe
 
@@ -178,11 +179,11 @@ def measure(size: Size, rounds: int, dropout: float, backend: str, clock: Callab
         **parts_of(size, network, config, data),
     }
     taken: dict[str, list[float]] = {name: [] for name in timed}
-    for turn in range(rounds + 2):
+    for turn in range(rounds + 1):
         for name, action in timed.items():
             began = clock()
             action()
-            if turn >= 2:
+            if turn:
                 taken[name].append(1e3 * (clock() - began))
     found = {f"{name}_ms": statistics.median(values) for name, values in taken.items()}
     every = RunConfig().probe.every
@@ -230,6 +231,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, help="measure so many processes at once instead")
     parser.add_argument("--pace", type=float, help=argparse.SUPPRESS)
     wanted = parser.parse_args()
+    keep_freed_memory()
     if wanted.threads:
         torch.set_num_threads(wanted.threads)
     names = wanted.size or list(SIZES)

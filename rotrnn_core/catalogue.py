@@ -214,8 +214,8 @@ TASKS: dict[str, TaskInfo] = {
         TaskInfo(
             name="speech-commands",
             title="Speech Commands 35",
-            summary="Spoken words at 16 kHz, one second each, shorter ones padded with silence; splits by the release's "
-            "lists.",
+            summary="Spoken words at 16 kHz, one second each, shorter ones padded with silence; splits by the "
+            "release's lists.",
             classes=35,
             kind="frames",
             channels=1,

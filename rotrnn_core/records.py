@@ -3,7 +3,6 @@
 A line holds NaN and infinities as Python's json writes them, so that every float comes back bit for bit.
 """
 
-import dataclasses
 import json
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -128,7 +127,7 @@ _KINDS: dict[str, type[Record]] = {
 
 def to_line(record: Record) -> str:
     """The record as one line of JSON, without the newline."""
-    return json.dumps({"record": type(record).__name__, **dataclasses.asdict(record)}, separators=(",", ":"))
+    return json.dumps({"record": type(record).__name__, **vars(record)}, separators=(",", ":"))
 
 
 def from_line(line: str) -> Record:

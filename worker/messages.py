@@ -82,7 +82,7 @@ _OWN: dict[str, type[OwnMessage]] = {kind.__name__: kind for kind in (Progress, 
 def to_line(message: Message) -> str:
     """The message as one line of JSON, without the newline; records as `records.to_line` writes them."""
     if isinstance(message, OwnMessage):
-        return json.dumps({"record": type(message).__name__, **dataclasses.asdict(message)}, separators=(",", ":"))
+        return json.dumps({"record": type(message).__name__, **vars(message)}, separators=(",", ":"))
     return records.to_line(message)
 
 

@@ -76,7 +76,10 @@ def train(job: Job, pipe: Pipe, stop: Stop) -> None:
     config = RunConfig.from_dict(job.config)
     import torch
 
+    from rotrnn_core.training.memory import keep_freed_memory
+
     torch.set_num_threads(job.threads)
+    keep_freed_memory()
     control = _control(pipe)
     for record in _records(config, job, pipe, control):
         pipe.send(record)

@@ -16,8 +16,8 @@ from dashboard.words import DOT, percent
 
 Shade = Literal["State", "Accuracy"]
 ROW_HEIGHT = 34
-LETTERS = 14
-"""With more columns than this a cell has no room for letters; hovering tells them."""
+LETTERS, SIGNS = 14, 48
+"""Up to so many columns a cell has room for sign and number, and for its sign alone; hovering tells the rest."""
 DARKEST = 0.55
 """Share of the colour in the fullest cell; text stays readable on it."""
 
@@ -59,14 +59,14 @@ def cells_figure(matrix: Matrix, shade: Shade, mode: Mode, *, columns: int) -> g
             "hoverinfo": "skip",
         },
     )
-    letters = width <= (LETTERS if columns > 1 else LETTERS // 2)
+    lettered, signed = (width <= most // (1 if columns > 1 else 2) for most in (LETTERS, SIGNS))
     canvas.add(
         panel,
         {
             "x": [column for _, column in places],
             "y": [row for row, _ in places],
-            "text": [_letters(matrix.runs[place]) for place in places],
-            "mode": "markers+text" if letters else "markers",
+            "text": [_letters(matrix.runs[place], alone=not lettered) for place in places],
+            "mode": "markers+text" if signed else "markers",
             "textposition": "middle center",
             "textfont": {"size": SMALL, "color": TEXT[mode]},
             "marker": {"symbol": "square", "size": 26, "opacity": 0.0, "color": TEXT[mode]},
@@ -136,8 +136,11 @@ def _shades(matrix: Matrix, shade: Shade, mode: Mode) -> tuple[list[list[float |
     return z, [[0.0, pale], [1.0, full]]
 
 
-def _letters(run: Run) -> str:
+def _letters(run: Run, *, alone: bool) -> str:
+    """Sign and number, or the sign alone, which says nothing where a run has succeeded."""
     sign = status_look(run.status).sign
+    if alone:
+        return "!" if run.stuck else "" if run.status == "succeeded" else sign
     if run.status == "running":
         return f"{sign} {100 * run.progress:.0f} %"
     value = accuracy(run)

@@ -65,7 +65,7 @@ def _compared(chosen: Chosen, key: str) -> Answer[MetricComparison]:
             group_by=list(chosen.fields) if key != "tokens_per_s" or chosen.metric.key == key else None,
             max_steps=MOST_STEPS,
         ),
-        fresh_s=2.0,
+        fresh_s=5.0,
     )
 
 

@@ -32,7 +32,7 @@ def differences(chosen: Chosen) -> None:
             cell=list(chosen.cells),
             depth=list(chosen.depths),
         ),
-        fresh_s=2.0,
+        fresh_s=5.0,
     )
     if not rows.value:
         return
@@ -61,7 +61,7 @@ def _numbers(chosen: Chosen) -> Stability | None:
         .ask(
             ("stability", chosen.sweep_id, chosen.task),
             lambda bench: bench.stability(sweep_id=chosen.sweep_id, task=chosen.task),
-            fresh_s=2.0,
+            fresh_s=5.0,
         )
         .value
     )

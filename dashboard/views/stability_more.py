@@ -48,7 +48,7 @@ def survival(chosen: Chosen) -> None:
     found = line().ask(
         ("survival", chosen.sweep_id, chosen.task),
         lambda bench: bench.survival(sweep_id=chosen.sweep_id, task=chosen.task),
-        fresh_s=2.0,
+        fresh_s=5.0,
     )
     groups = [group for group in found.value or () if chosen.holds(task=group.task, depth=group.depth)]
     if not groups:
@@ -78,7 +78,7 @@ def _kept(chosen: Chosen, step: int | None) -> list[ProfileGroup]:
                 step=step,
             ).groups
         ),
-        fresh_s=2.0,
+        fresh_s=5.0,
     )
     return [group for group in found.value or () if len(group.positions) > 1]
 

@@ -90,7 +90,7 @@ def _runs(sweep: Sweep) -> Answer[tuple[Run, ...]]:
         found = itertools.islice(bench.runs(sweep_id=sweep.id, limit=200), MOST)
         return tuple(sorted(found, key=lambda run: order.get(run.id, len(order))))
 
-    return line().ask(("runs of", sweep.id), read, fresh_s=2.0)
+    return line().ask(("runs of", sweep.id), read, fresh_s=max(2.0, sweep.total / 50))
 
 
 def _fresh(sweep: Sweep) -> Sweep:

@@ -31,8 +31,8 @@ SHORT_CELLS: dict[str, dict[str, Any]] = {
 STEPS_IN_A_BATCH = 25_088
 """Steps of all sequences of a batch together, at most: 32 pictures of 784 pixels."""
 SMALL_CELLS: dict[str, dict[str, Any]] = {"rotrnn": {"name": "rotrnn", "n_heads": 16}, "lru": {"name": "lru"}}
-SMALL_MODEL: dict[str, Any] = {"d_model": 32, "d_state": 64, "n_layers": 2}
-SMALL_UPDATES = 500
+SMALL_MODEL: dict[str, Any] = {"d_model": 64, "d_state": 64, "n_layers": 2}
+SMALL_UPDATES = 1_100
 
 
 def recipes() -> list[Recipe]:
@@ -73,8 +73,8 @@ def _small(task: TaskInfo, cell: str) -> Recipe:
                 "learning_rate": 1e-2,
                 "recurrence_learning_rate": 3e-3,
                 "warmup_steps": 20,
-                "evaluate_every": SMALL_UPDATES // 2,
-                "checkpoint_every": SMALL_UPDATES // 5,
+                "evaluate_every": SMALL_UPDATES // 4,
+                "checkpoint_every": SMALL_UPDATES // 4,
             },
             "probe": {"every": SMALL_UPDATES // 10, "batch_size": min(8, batch_size), "positions": 32},
         }

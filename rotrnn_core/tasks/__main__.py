@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--data-dir", type=Path, required=True)
         if name != "list":
             known = TASKS if name == "prepare" else RELEASES
-            command.add_argument("task", choices=sorted(known), **({"nargs": "?"} if name == "verify" else {}))
+            task = command.add_argument("task", choices=sorted(known))
+            task.nargs = "?" if name == "verify" else None
         if name == "import":
             command.add_argument("path", type=Path)
         if name == "prepare":

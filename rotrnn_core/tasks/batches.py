@@ -36,13 +36,14 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on a device; from pinned memory the copy does not wait for it."""
-        parts = (part.to(device, non_blocking=True) for part in (self.inputs, self.lengths, self.labels))
-        return Batch(*parts, padded=self.padded)
+        inputs, lengths, labels = (
+            part.to(device, non_blocking=True) for part in (self.inputs, self.lengths, self.labels)
+        )
+        return Batch(inputs, lengths, labels, self.padded)
 
     def pinned(self) -> "Batch":
         """The same batch in memory from which a GPU can copy by itself."""
-        parts = (part.pin_memory() for part in (self.inputs, self.lengths, self.labels))
-        return Batch(*parts, padded=self.padded)
+        return Batch(self.inputs.pin_memory(), self.lengths.pin_memory(), self.labels.pin_memory(), self.padded)
 
 
 def batch_of(sequences: Sequences, indices: Array) -> Batch:
@@ -59,8 +60,8 @@ def batch_of(sequences: Sequences, indices: Array) -> Batch:
             place[: len(sequence)] = sequence
     inputs = _scaled(stored, lengths, sequences.scale)
     labels = sequences.labels[indices].astype(np.int64)
-    parts = (torch.from_numpy(part) for part in (inputs, lengths, labels))
-    return Batch(*parts, padded=sequences.fixed_length is None)
+    padded = sequences.fixed_length is None
+    return Batch(torch.from_numpy(inputs), torch.from_numpy(lengths), torch.from_numpy(labels), padded)
 
 
 def _scaled(stored: Array, lengths: Array, scale: Scale | None) -> Array:

@@ -152,7 +152,8 @@ class _Run:
     def update(self) -> Divergence | None:
         """One optimiser step on the next batch; a value that is not finite is located instead of applied."""
         began = time.perf_counter()
-        batch = next(self.batches).to(self.device)
+        drawn = next(self.batches)
+        batch = drawn.to(self.device)
         self.step += 1
         chance = self.dropout.get_state()
         self.network.train()
@@ -174,7 +175,7 @@ class _Run:
             self.optimiser.step()
             if not math.isfinite(norm_of(p.detach() for p in self.network.parameters()).item()):
                 divergence = locate_parameter(self.network, self.step)
-        self._window_tokens += int(batch.lengths.sum())
+        self._window_tokens += int(drawn.lengths.sum())
         self._window_s += time.perf_counter() - began
         self._latest = (value, accuracy, *rates, gradient_norm)
         return divergence

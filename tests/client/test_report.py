@@ -7,8 +7,18 @@ import pytest
 from rich.console import Console
 
 from client.cli import output, reporting
-from client.report import conditions, definitions, differences
-from client.results import AccuracyRow, Claim, Finding, Measure, PairedRow, Stability, StabilityRow
+from client.report import conditions, definitions, differences, over_depth
+from client.results import (
+    AccuracyRow,
+    Claim,
+    CostRow,
+    Finding,
+    Measure,
+    OverDepthRow,
+    PairedRow,
+    Stability,
+    StabilityRow,
+)
 
 MEASURES = tuple(
     Measure(name, name.replace("_", " ").capitalize(), f"the {name}", "ln")
@@ -61,6 +71,24 @@ def test_differences_stand_by_depth_with_all_depths_last_and_keep_their_sign() -
 def test_a_spread_beyond_what_a_float_holds_is_infinite_and_no_error() -> None:
     rows = (StabilityRow("t", "rotrnn", 1, "spread_over_training", 800.0, 10.0, math.nan, 3),)
     assert conditions(known(rows=rows))[0].spreads[0].text() == "inf [2.2e+04, nan] n=3"
+
+
+def test_costs_settling_and_the_spread_over_depth_are_said_where_there_are_some() -> None:
+    stability = known(
+        costs=(CostRow("t", "rotrnn", 1, 9690, 64, 100), CostRow("t", "rotrnn", 1, 12000, 64, 100)),
+        paired_settling=(PairedRow("t", "lru-learned", 2, "settling_step", -30.0, -60.0, 0.0, 3),),
+        over_depth=(
+            OverDepthRow("t", "lru-tied", "spread_over_depth", (1, 2), None, None, None, 0),
+            OverDepthRow("t", "rotrnn", "spread_over_depth", (1, 2, 4), math.log(2), 0.0, math.log(4), 3),
+        ),
+    )
+    rotrnn, lru = conditions(stability)
+    assert (rotrnn.parameters, lru.parameters) == ("9,690-12,000", "-")
+    assert [row.settling.text() for row in differences(stability)] == ["-30 [-60, +0] n=3", "-"]
+    assert [(line.cell, line.depths, line.spread.text()) for line in over_depth(stability)] == [
+        ("rotrnn", (1, 2, 4), "2.000 [1.000, 4.000] n=3"),
+        ("lru-tied", (1, 2), "-"),
+    ]
 
 
 def test_each_spread_is_defined_in_the_words_of_the_api() -> None:

@@ -41,3 +41,22 @@ def test_an_order_goes_from_the_form_to_the_matrix_and_is_cancelled_there(
     assert service.bench.get_sweep(sweep.id).counts == {"cancelled": 2}
     for run in service.bench.runs(sweep_id=sweep.id):
         service.bench.delete(run.id)
+
+
+def test_a_figure_comes_along_on_paper_and_a_cell_of_the_matrix_opens_its_run(
+    service: Any, serve: Callable[[Any], str], open_page: "Callable[..., Page]"
+) -> None:
+    (sweep,) = [one for one in service.bench.sweeps() if one.name == "seeds and depths"]
+    page = open_page(f"{serve(service)}/sweeps?sweep=seeds+and+depths+{sweep.id[:8]}")
+    page.locator(".js-plotly-plot .textpoint").first.wait_for()
+    page.get_by_role("button", name="Download", exact=True).click()
+    for kind, begins in (("PDF", b"%PDF"), ("CSV", b"row,column,run")):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=kind, exact=True).click()
+        assert saved.value.path().read_bytes().startswith(begins)
+    page.keyboard.press("Escape")
+    place = page.locator(".js-plotly-plot .textpoint").first.bounding_box()
+    assert place is not None
+    page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.wait_for_url(re.compile(r"/run\?id="))
+    page.get_by_role("heading", name="seeds and depths", level=1).wait_for()

@@ -75,6 +75,12 @@ def test_every_cell_of_the_figure_says_its_state_and_its_accuracy(run: Any) -> N
     assert list(figure.layout.xaxis.ticktext) == ["0", "1", "2"]
 
 
+def test_where_there_is_no_room_a_sign_alone_says_what_is_not_done(run: Any) -> None:
+    runs = [run(seed=seed, status="failed" if seed == 3 else "succeeded") for seed in range(20)]
+    text = cells_figure(matrix(runs, GRID, "training.seed"), "State", "light", columns=4).data[1].text
+    assert [sign for sign in text if sign] == ["\u2715"]
+
+
 def test_shaded_by_accuracy_the_lowest_is_pale_and_the_highest_full(run: Any) -> None:
     runs = [run(), run(seed=1), run(seed=2, latest={})]
     figure = cells_figure(matrix(runs, GRID, "training.seed"), "Accuracy", "dark", columns=4)

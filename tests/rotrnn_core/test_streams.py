@@ -119,7 +119,7 @@ def test_every_backend_gives_the_same_outputs_states_and_gradients(bidirectional
 def test_a_run_scans_as_asked_and_says_how(small_run: Callable[..., RunConfig], data_dir: Path) -> None:
     found = {}
     for wanted in ("auto", "torch"):
-        config = small_run(training={"backend": wanted, "steps": 2, "evaluate_every": 2})
+        config = small_run(training={"backend": wanted, "steps": 3, "evaluate_every": 3})
         started, *rest = train(config, data_dir=data_dir)
         assert isinstance(started, Started)
         found[started.environment["scan_backend"]] = [record.loss for record in rest if isinstance(record, Loss)]

@@ -132,7 +132,7 @@ class Service:
             **os.environ,
             **QUICK,
             MARK: self.mark,
-            "PYTHONPATH": str(hooks),
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(hooks), os.environ.get("PYTHONPATH")])),
             "WORKER_TEST_GATE": str(self.folder / "gate"),
             "ROTBENCH_DATABASE_URL": self.database_url,
             "ROTBENCH_BROKER_URL": self.broker_url,

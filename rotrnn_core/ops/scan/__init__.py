@@ -38,7 +38,7 @@ def scan(
         ConfigError: The backend cannot run on drive's device.
     """
     chosen = backend_for(backend, drive.device.type)
-    if chosen == "triton" and drive.dtype != torch.float64:
+    if chosen == "triton" and drive.dtype in (torch.float32, torch.bfloat16):
         from rotrnn_core.ops.scan.triton_scan import scan_triton
 
         return scan_triton(drive, decay, phase, h0, reverse=reverse)

@@ -9,6 +9,7 @@ parts enter a sum first, while it still has room for them, and the largest produ
 Importing this module imports numba; machine code is made by `compiled`, and kept on disk.
 """
 
+import contextlib
 import functools
 import inspect
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, no_type_check
 
 import numba
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 
@@ -53,26 +54,29 @@ STATES_ROW, STATES_STEP, CARRY_IN, CARRY_OUT, GAIN, KEPT, KEPT_ROW, KEPT_STEP, A
 STRETCH = 128
 """Steps whose products are summed in the data's precision before they enter the float64 sums."""
 
-_INTEGERS = numba.types.CPointer(numba.types.int64)
-_DOUBLES = numba.types.CPointer(numba.types.float64)
+_numba: Any = numba
+"""numba's decorators and types are too loosely annotated to check calls against."""
+_passes: Any = DefaultPassBuilder
+_INTEGERS = _numba.types.CPointer(_numba.types.int64)
+_DOUBLES = _numba.types.CPointer(_numba.types.float64)
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
 
-class _Apart(CompilerBase):  # type: ignore[misc]
+class _Apart(CompilerBase):
     """Compiles a function whose pointers never overlap."""
 
     def define_pipelines(self) -> list[Any]:
         """The usual passes, with that promise."""
         self.state.flags.noalias = True
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        return [_passes.define_nopython_pipeline(self.state)]
 
 
 def _inner(function: Function) -> Function:
-    return cast(Function, numba.njit(**_OPTIONS)(function))
+    return cast(Function, _numba.njit(**_OPTIONS)(function))
 
 
 def _inner_apart(function: Function) -> Function:
-    return cast(Function, numba.njit(pipeline_class=_Apart, **_OPTIONS)(function))
+    return cast(Function, _numba.njit(pipeline_class=_Apart, **_OPTIONS)(function))
 
 
 def _primitive(function: Function) -> Function:
@@ -86,17 +90,17 @@ def compiled(name: str, bits: int) -> Any:
     Machine code is kept beside this file, or in the user's cache, or where NUMBA_CACHE_DIR says; where none of these
     can be written, in a folder of the user's own among the temporary files; and in this process alone at the worst.
     """
-    element = numba.types.float32 if bits == 32 else numba.types.float64
-    wrap = functools.partial(numba.cfunc, numba.types.void(numba.types.CPointer(element)), **_OPTIONS)
+    element = _numba.types.float32 if bits == 32 else _numba.types.float64
+    wrap = functools.partial(_numba.cfunc, _numba.types.void(_numba.types.CPointer(element)), **_OPTIONS)
     function = inspect.unwrap({"scan": scan, "adjoint": adjoint}[name])
-    try:
+    with contextlib.suppress(RuntimeError, OSError):
         return wrap(cache=True)(function)
-    except (RuntimeError, OSError):
-        private = _private_folder()
-        if private is None:
-            return wrap()(function)
-        numba.config.CACHE_DIR = str(private)
-        return wrap(cache=True)(function)
+    private = _private_folder()
+    if private is not None:
+        _numba.config.CACHE_DIR = str(private)
+        with contextlib.suppress(RuntimeError, OSError):
+            return wrap(cache=True)(function)
+    return wrap()(function)
 
 
 def _private_folder() -> Path | None:
@@ -115,7 +119,7 @@ def _private_folder() -> Path | None:
 @_primitive
 def _shift(_context, pointer, elements):
     """pointer + elements."""
-    return pointer(pointer, numba.types.int64), lambda _, builder, __, args: builder.gep(args[0], [args[1]])
+    return pointer(pointer, _numba.types.int64), lambda _, builder, __, args: builder.gep(args[0], [args[1]])
 
 
 @no_type_check
@@ -155,7 +159,7 @@ def _draw(_context, counter):
     def generate(_, builder, __, args):
         return builder.atomic_rmw("add", args[0], ir.Constant(ir.IntType(64), 1), "monotonic")
 
-    return numba.types.int64(_INTEGERS), generate
+    return _numba.types.int64(_INTEGERS), generate
 
 
 @no_type_check

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 
 F = TypeVar("F", bound=Callable[..., Any])
-_LIBRARY = torch.library.Library("rotbench", "DEF")
+_LIBRARY: Any = torch.library.Library("rotbench", "DEF")  # type: ignore[no-untyped-call]
 
 
 def operator(schema: str, shapes: Callable[..., Any]) -> Callable[[F], F]:

@@ -28,7 +28,7 @@ class Pieces(NamedTuple):
     steps: int
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """Pieces along time."""
         return -(-self.time // self.steps)
 

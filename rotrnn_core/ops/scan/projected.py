@@ -90,12 +90,12 @@ class _Projected(torch.autograd.Function):
 def _empty_outputs(u: Tensor, drive: Tensor, read: Tensor, *_: Any) -> tuple[Tensor, ...]:
     batch, time, _d_model = u.shape
     d_state = len(drive)
-    count = pieces_of(batch, time, d_state, u.dtype).count
+    count = pieces_of(batch, time, d_state, u.dtype).number
     return u.new_empty(u.shape), u.new_empty(batch, d_state), u.new_empty(len(read), count + 1, batch, d_state)
 
 
 @operator(f"scan_projected({_ARGUMENTS}) -> (Tensor, Tensor, Tensor)", _empty_outputs)
-def _scan_projected(*given: Tensor | None) -> tuple[Tensor, ...]:
+def _scan_projected(*given: Any) -> tuple[Tensor, ...]:
     from rotrnn_core.ops.scan.projecting import run_forward
 
     with torch.autocast("cpu", enabled=False):
@@ -112,7 +112,7 @@ def _empty_gradients(_grad: Tensor, _arriving: Tensor | None, _between: Tensor, 
     " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     _empty_gradients,
 )
-def _scan_projected_backward(*given: Tensor | None) -> tuple[Tensor, ...]:
+def _scan_projected_backward(*given: Any) -> tuple[Tensor, ...]:
     from rotrnn_core.ops.scan.projecting import run_backward
 
     with torch.autocast("cpu", enabled=False):

@@ -34,7 +34,7 @@ def run_forward(
     cut = pieces_of(batch, time, d_state, u.dtype)
     u, gain = _dense(u), None if gain is None else gain.contiguous()
     y = u.new_empty(u.shape)
-    between = u.new_zeros(len(read), cut.count + 1, batch, d_state)
+    between = u.new_zeros(len(read), cut.number + 1, batch, d_state)
     last = u.new_empty(batch, d_state)
     if h0 is not None:
         between[0, 0] = h0

@@ -9,6 +9,9 @@ Triton may take a tile apart and put it together again without moving anything b
 holds one column; it would give four neighbouring columns to a lane if it knew that rows are aligned, so it is not told.
 """
 
+# mypy: ignore-errors
+# What triton compiles is a language of its own: its values have no Python types.
+
 import triton
 import triton.language as tl
 
