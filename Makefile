@@ -7,13 +7,17 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 PYTEST_WORKERS ?= 2
 
-.PHONY: help demo up down test check format clean browser
+MINUTES ?= 10
+SEED ?= 1
+
+.PHONY: help demo up down test chaos check format clean browser
 
 help:
 	@echo "make demo    install, train the stability comparison, print its table, leave the dashboard open"
 	@echo "make up      start the local stack in the foreground (Ctrl-C ends it)"
 	@echo "make down    end a local stack that runs in the background"
 	@echo "make test    install what the tests need, then run them all"
+	@echo "make chaos   random faults on a real stack for MINUTES=10 from SEED=1; the last line counts what was lost"
 	@echo "make check   ruff, mypy and the import contracts"
 	@echo "make format  let ruff format and sort"
 	@echo "make clean   remove caches and the virtual environment; data in .rotbench stay"
@@ -49,6 +53,9 @@ browser:
 test: $(VENV)/.installed-dev browser
 	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) -m "not slow"
 	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --dist loadgroup -m slow
+
+chaos: $(VENV)/.installed-dev
+	$(BIN)/python tests/chaos/main.py --minutes $(MINUTES) --seed $(SEED)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -84,7 +84,7 @@ def main() -> None:
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
         for key, value in figures.items():
-            sys.stdout.write(f"{key:<52} {value:>14,.3f}\n" if isinstance(value, float) else f"{key:<52} {value}\n")
+            sys.stdout.write(f"{key:<52} {value:>14.5g}\n" if isinstance(value, float) else f"{key:<52} {value}\n")
 
 
 def side_by_side(name: str, size: Size, ask: "Ask", options: argparse.Namespace) -> Figures:

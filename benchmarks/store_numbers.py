@@ -144,7 +144,9 @@ def main() -> None:
             found["postgres"] = session.execute(text("SHOW server_version")).scalar_one()
         for name, measure in MEASURES.items():
             if not arguments.only or name in arguments.only:
-                found |= measure(bench)
+                said = measure(bench)
+                sys.stderr.write(f"{json.dumps(said)}\n")
+                found |= said
         if not arguments.without_mlflow and {"chart_ms", "ingest_points_per_s"} <= found.keys():
             found |= _mlflow(bench, arguments.mlflow or Path(folder) / "mlflow")
             found["ingest_over_mlflow"] = found["ingest_points_per_s"] / found["mlflow_ingest_points_per_s"]

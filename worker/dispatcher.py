@@ -102,9 +102,9 @@ class Dispatcher:
     def reap(self) -> None:
         """Take the leases that have run out."""
         with self._sessions.begin() as session:
-            lost = runs.reap(session, BATCH) if self._witness.may_judge else []
             session.execute(select(1))
-        self._witness.saw()
+            self._witness.saw()  # before it judges: what was seen before a gap says nothing about now
+            lost = runs.reap(session, BATCH) if self._witness.may_judge else []
         if lost:
             self._log.warning("leases ran out", runs=[str(run_id) for run_id in lost])
 

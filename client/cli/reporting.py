@@ -35,8 +35,8 @@ def show_report(stability: Stability) -> None:
     else:
         _show_table(rows)
     prose("Each with its 95% interval over n seeds. Spreads are of ln(norm / norm at step 0), shown as exp of it:")
-    for line in definitions(stability):
-        prose(f"- {line}")
+    for definition in definitions(stability):
+        prose(f"- {definition}")
     paired = differences(stability)
     if paired:
         _heading("Spread over training minus that of RotRNN at equal depth and seed, in ln (above 0: moves more)")

@@ -140,7 +140,7 @@ def _compare_networks(title: str, network: Network, tokens: Tensor, steps: int, 
     layers = zip(cells, network.states(tokens), other.states(tokens), strict=True)
     return Difference(
         conversion=title,
-        dtype=_name(network.classifier.weight.dtype),
+        dtype=_name(next(network.parameters()).dtype),
         outputs=_apart(network(tokens), other(tokens)),
         states=max(_apart(own, _states_like(cell, its)) for cell, own, its in layers),
         trained_steps=steps,

@@ -62,7 +62,12 @@ def rotrnn_by_equations(rotrnn: RotRNN, u: Inputs) -> Found:
         usual = torch.exp(rotrnn.xi_log)
     first = 1 / norm if rotrnn.first_step == "exact" else usual
     P = torch.linalg.matrix_exp(rotrnn.M - rotrnn.M.mT)
-    A = P @ torch.stack([torch.block_diag(*map(_turn, angles)) for angles in rotrnn.phases().to(u.dtype)]) @ P.mT
+    phases = rotrnn.theta if hasattr(rotrnn, "theta") else torch.exp(rotrnn.theta_log)
+    turns = [
+        torch.block_diag(*map(_turn, angles))  # type: ignore[no-untyped-call]
+        for angles in phases
+    ]
+    A = P @ torch.stack(turns) @ P.mT
 
     def run(u: Tensor) -> Tensor:
         h = torch.zeros(len(u), rotrnn.n_heads, rotrnn.d_head, dtype=u.dtype)

@@ -25,9 +25,11 @@ from rotrnn_core.tasks.release import Release
 from rotrnn_core.tasks.storage import Pieces
 
 LONGEST = 2048
-CHUNK = 1 << 22
+CHUNK = 1 << 20
 FILES = {"train": "train", "validation": "val", "test": "test"}
 HEADER = b"Source\tTarget"
+SHORTEST_LINE = 4
+"""Bytes of a digit, a tab, a label and a line's end."""
 WORD = rb"(?:[()\]0-9]|\[MIN|\[MAX|\[MED|\[SM)"
 
 BEGIN, BETWEEN, LABEL, LAST, RETURN = range(5)
@@ -97,11 +99,12 @@ def _sequences(chunk: bytes, path: Path, line: int) -> Sequences:
     """The trees of whole lines, of which the first is the file's line `line`."""
     text = np.frombuffer(chunk, dtype=np.uint8)
     tokens = np.empty(len(text) + 1, dtype=np.uint8)
-    offsets = np.zeros(chunk.count(b"\n") + 1, dtype=np.int64)
-    labels = np.empty(len(offsets) - 1, dtype=np.uint8)
-    place = _scan(text, TABLE, tokens, offsets, labels)
+    most = len(text) // SHORTEST_LINE + 1
+    offsets, labels = np.empty(most + 1, dtype=np.int64), np.empty(most, dtype=np.uint8)
+    place, count = _scan(text, TABLE, tokens, offsets, labels)
     if place < len(text):
         _point_out(chunk, place, path, line)
+    offsets, labels = offsets[: count + 1], labels[:count]
     tokens = tokens[: offsets[-1]]
     if np.diff(offsets).max() > LONGEST:
         tokens, offsets = _cut(tokens, offsets)
@@ -111,14 +114,15 @@ def _sequences(chunk: bytes, path: Path, line: int) -> Sequences:
 @no_type_check
 @compiled
 def _scan(text, table, tokens, offsets, labels):
-    """Translate lines of bytes into token ids; gives the place of the first byte that may not be where it is."""
+    """Translate lines of bytes into token ids; gives where the first wrong byte is, and the trees."""
+    offsets[0] = 0
     row, count, tree = 0, 0, 0
     for place in range(len(text)):
         entry = table[row | text[place]]
         row = (entry >> 8) & 0xFF00
         said = entry & 0xFF
         if row == ERROR << 8:
-            return place
+            return place, tree
         if said >= IS_LABEL:
             labels[tree] = said - IS_LABEL
             tree += 1
@@ -126,7 +130,7 @@ def _scan(text, table, tokens, offsets, labels):
             said = EOS
         tokens[count] = said
         count += said != 0
-    return len(text)
+    return len(text), tree
 
 
 def _point_out(chunk: bytes, place: int, path: Path, line: int) -> NoReturn:

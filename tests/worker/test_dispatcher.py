@@ -152,6 +152,27 @@ def test_a_witness_judges_after_a_lease_without_a_gap() -> None:
     assert judged == [*one_lease, True, *one_lease], "a gap of more than a quarter of a lease begins it anew"
 
 
+def test_the_first_look_after_an_outage_takes_no_lease(
+    dispatcher: Dispatcher, queue: Queue, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(dispatcher, "_witness", Witness(lease_s=60, clock=lambda: clock[0]))
+
+    def look(pause_s: float) -> Status:
+        clock[0] += pause_s
+        dispatcher.reap()
+        with session_factory(engine)() as session:
+            return runs.get(session, run_id).status
+
+    run_id = queue()
+    for _ in range(20):
+        look(5)
+    with session_factory(engine).begin() as session:
+        assert runs.claim(session, run_id, worker_id="w", lease_s=0.0, host="h", device="cpu:0")
+    assert look(61) is Status.RUNNING, "nobody could beat meanwhile"
+    assert [look(5) for _ in range(12)] == [Status.RUNNING] * 11 + [Status.QUEUED]
+
+
 def test_waiting_runs_without_a_worker_are_said(dispatcher: Dispatcher, queue: Queue) -> None:
     with capture_logs() as logs:
         dispatcher.watch()
