@@ -151,11 +151,11 @@ def test_a_bad_line_is_named_by_file_and_number(
         (
             "sequential-mnist",
             "train-labels*",
-            gzip.compress(struct.pack(">4BI", 0, 0, 8, 1, 24) + bytes(23)),
+            gzip.compress(struct.pack(">4BI", 0, 0, 8, 1, 24) + bytes(23), mtime=0),
             "holds 23",
         ),
-        ("sequential-mnist", "train-labels*", gzip.compress(bytes(100)), "not an IDX file"),
-        ("sequential-mnist", "train-images*", gzip.compress(bytes(100))[:20], "damaged or cut short"),
+        ("sequential-mnist", "train-labels*", gzip.compress(bytes(100), mtime=0), "not an IDX file"),
+        ("sequential-mnist", "train-images*", gzip.compress(bytes(100), mtime=0)[:20], "damaged or cut short"),
         ("fashion-mnist", "train-images*", None, "its MD5 is another"),
     ],
 )

@@ -73,6 +73,7 @@ def _tiny(steps: int = 60, **training: Any) -> RunConfig:
                 "evaluate_every": 50,
                 "checkpoint_every": 25,
                 "device": "cpu",
+                "backend": "torch",
                 **training,
             },
             "probe": {"every": 25, "batch_size": 4, "positions": 8},
