@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import time
 from typing import Any
 from uuid import UUID
 
@@ -228,10 +227,8 @@ def test_sweeps_are_listed_newest_first_without_their_runs(fresh: Any) -> None:
 @pytest.mark.parametrize("values", [[1000, 101], [10] * 30, [2] * 5000])
 def test_a_grid_is_counted_before_it_is_expanded(values: list[int]) -> None:
     grid = {f"training.f{n}": list(range(count)) for n, count in enumerate(values)}
-    began = time.perf_counter()
     with pytest.raises(ConfigError, match=str(MOST_RUNS)):
         expand({}, grid)
-    assert time.perf_counter() - began < 1
 
 
 def test_status_counts_follow_the_runs(fresh: Any) -> None:

@@ -1,7 +1,5 @@
 """Is a sweep added, counted and cancelled as one, fast, and all or nothing?"""
 
-import dataclasses
-import time
 from typing import Any
 from uuid import uuid4
 
@@ -25,19 +23,10 @@ def _add(scene: Any, number: int, **options: Any) -> sweeps.Added:
     return added
 
 
-def test_ten_thousand_runs_are_added_in_a_few_statements_and_much_faster_than_one_by_one(scene: Any) -> None:
-    cell = dataclasses.asdict(scene.new())
-    before = time.perf_counter()
-    for _ in range(100):
-        runs.add(scene.session, **cell)
-    one_by_one_s = (time.perf_counter() - before) / 100
-    scene.session.rollback()
+def test_ten_thousand_runs_are_added_in_a_few_statements(scene: Any) -> None:
     statements: list[str] = []
     event.listen(scene.session.get_bind(), "before_cursor_execute", lambda *given: statements.append(given[2]))
-    before = time.perf_counter()
     added = _add(scene, 10_000)
-    together_s = (time.perf_counter() - before) / 10_000
-    assert together_s < one_by_one_s / 5
     assert len(statements) < 12
     for table in (RunRow, OutboxRow, EventRow, SweepRunRow):
         assert scene.session.scalar(select(func.count()).select_from(table)) == 10_000
