@@ -324,6 +324,7 @@ def test_ctrl_c_in_a_watch_is_exit_code_130_and_no_traceback(seeded: Any) -> Non
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in a shell's background ignore it
     )
     assert watch.stderr is not None
     first = watch.stderr.readline()

@@ -208,6 +208,12 @@ def empty_service(make_service: Callable[[], Service]) -> Service:
 
 
 @pytest.fixture(scope="session")
+def scratch_service(make_service: Callable[[], Service]) -> Service:
+    """An API for tests that make sweeps: a sweep stays, and pages open the newest by themselves."""
+    return make_service()
+
+
+@pytest.fixture(scope="session")
 def service(make_service: Callable[[], Service]) -> Service:
     """An API with a finished comparison (one run of it diverged), a failed run, a half-done one and a queued one."""
     made = make_service()

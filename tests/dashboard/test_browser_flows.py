@@ -28,19 +28,19 @@ def test_every_page_fits_a_phone(service: Any, serve: Callable[[Any], str], open
 
 
 def test_an_order_goes_from_the_form_to_the_matrix_and_is_cancelled_there(
-    service: Any, serve: Callable[[Any], str], open_page: "Callable[..., Page]"
+    scratch_service: Any, serve: Callable[[Any], str], open_page: "Callable[..., Page]"
 ) -> None:
-    page = open_page(f"{serve(service)}/submit?name=by+hand&training.seed=810-811")
+    page = open_page(f"{serve(scratch_service)}/submit?name=by+hand&training.seed=810-811")
     page.get_by_role("button", name="Start 2 runs").click()
     page.get_by_role("heading", name="Sweeps", level=1).wait_for()
     page.wait_for_url(re.compile(r"/sweeps\?.*sweep=by(\+|%20)hand"))
     page.get_by_role("button", name="Cancel 2").click()
     page.get_by_role("button", name="Cancel 2 runs").click()
     page.locator(".stMarkdownBadge", has_text="2 cancelled").first.wait_for()
-    (sweep,) = [one for one in service.bench.sweeps() if one.name == "by hand"]
-    assert service.bench.get_sweep(sweep.id).counts == {"cancelled": 2}
-    for run in service.bench.runs(sweep_id=sweep.id):
-        service.bench.delete(run.id)
+    (sweep,) = [one for one in scratch_service.bench.sweeps() if one.name == "by hand"]
+    assert scratch_service.bench.get_sweep(sweep.id).counts == {"cancelled": 2}
+    for run in scratch_service.bench.runs(sweep_id=sweep.id):
+        scratch_service.bench.delete(run.id)
 
 
 def test_a_figure_comes_along_on_paper_and_a_cell_of_the_matrix_opens_its_run(

@@ -35,11 +35,11 @@ def test_a_wrong_value_is_refused_in_the_apis_words_and_the_button_is_shut(servi
     assert page.button(key="start").disabled
 
 
-def test_what_was_counted_is_started(service: Any, open_at: Any) -> None:
-    page = open_at(service, "submit", **{"training.seed": "700-701", "name": "from the form"})
+def test_what_was_counted_is_started(scratch_service: Any, open_at: Any) -> None:
+    page = open_at(scratch_service, "submit", **{"training.seed": "700-701", "name": "from the form"})
     page.button(key="start").click().run()
-    (sweep,) = [one for one in service.bench.sweeps() if one.name == "from the form"]
+    (sweep,) = [one for one in scratch_service.bench.sweeps() if one.name == "from the form"]
     assert sweep.grid == {"training.seed": [700, 701]}
-    service.bench.cancel_sweep(sweep.id)
-    for run in service.bench.runs(sweep_id=sweep.id):
-        service.bench.delete(run.id)
+    scratch_service.bench.cancel_sweep(sweep.id)
+    for run in scratch_service.bench.runs(sweep_id=sweep.id):
+        scratch_service.bench.delete(run.id)

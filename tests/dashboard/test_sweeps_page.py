@@ -26,17 +26,17 @@ def test_without_sweeps_the_page_says_what_makes_one(empty_service: Any, open_at
     assert "rotbench sweep" in page.code[0].value
 
 
-def test_more_seeds_join_the_sweep_and_what_waits_is_cancelled(service: Any, open_at: Any) -> None:
-    made = service.bench.sweep(
+def test_more_seeds_join_the_sweep_and_what_waits_is_cancelled(scratch_service: Any, open_at: Any) -> None:
+    made = scratch_service.bench.sweep(
         {"training": {"steps": 7, "warmup_steps": 0}}, {"training.seed": [500, 501]}, name="to be extended"
     )
     label = f"to be extended {made.id[:8]}"
-    page = open_at(service, "sweeps", sweep=label)
+    page = open_at(scratch_service, "sweeps", sweep=label)
     page.number_input(key="further").set_value(1).run()
     assert "1 run with seed 502. It has seeds 500, 501." in [one.value for one in page.caption]
     page.button(key="further-yes").click().run()
-    assert {run.seed for run in service.bench.runs(sweep_id=made.id)} == {500, 501, 502}
+    assert {run.seed for run in scratch_service.bench.runs(sweep_id=made.id)} == {500, 501, 502}
     page.button(key="sweep-cancel-yes").click().run()
-    assert service.bench.get_sweep(made.id).counts == {"cancelled": 3}
-    for run in service.bench.runs(sweep_id=made.id):
-        service.bench.delete(run.id)
+    assert scratch_service.bench.get_sweep(made.id).counts == {"cancelled": 3}
+    for run in scratch_service.bench.runs(sweep_id=made.id):
+        scratch_service.bench.delete(run.id)
