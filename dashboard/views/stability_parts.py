@@ -178,4 +178,4 @@ def numbers(found: Stability) -> None:
         st.dataframe(numbers_sheet(found), hide_index=True, column_config=said.number_columns(), alt="All numbers")
     accuracy = listed([f"{row.task}" for row in {r.task: r for r in found.accuracy}.values()])
     if accuracy:
-        st.caption(f"Test accuracy on {plain(accuracy)}, after the last step.")
+        st.caption(f"Test accuracy on {plain(accuracy)}, of the network with the best validation accuracy.")
