@@ -75,8 +75,8 @@ def frontier(chosen: Chosen, runs: tuple[Run, ...]) -> None:
     shell.section(
         "Accuracy against cost",
         "Test accuracy of the network with the best validation accuracy: mean over seeds with its 95% interval "
-        "(Student's t). The number beside a marker is the depth. **Operations**: multiplications and additions of a forward pass, per token. **Time**: "
-        "from start to end of the succeeded runs, per update, evaluation included.",
+        "(Student's t). The number beside a marker is the depth. **Operations**: multiplications and additions of a "
+        "forward pass, per token. **Time**: from start to end of the succeeded runs, per update, evaluation included.",
     )
     choices.begin("cost", "Parameters", list(COSTS))
     picked = st.segmented_control(
