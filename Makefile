@@ -10,13 +10,14 @@ PYTEST_WORKERS ?= 2
 MINUTES ?= 10
 SEED ?= 1
 
-.PHONY: help demo up down test chaos check format clean browser
+.PHONY: help demo up down test matrix chaos check format clean browser
 
 help:
 	@echo "make demo    install, train the stability comparison, print its table, leave the dashboard open"
 	@echo "make up      start the local stack in the foreground (Ctrl-C ends it)"
 	@echo "make down    end a local stack that runs in the background"
 	@echo "make test    install what the tests need, then run them all"
+	@echo "make matrix  every process fault at every moment of a run, where make test takes a covering choice"
 	@echo "make chaos   random faults on a real stack for MINUTES=10 from SEED=1; the last line counts what was lost"
 	@echo "make check   ruff, mypy and the import contracts"
 	@echo "make format  let ruff format and sort"
@@ -53,6 +54,9 @@ browser:
 test: $(VENV)/.installed-dev browser
 	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) -m "not slow"
 	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --dist loadgroup -m slow
+
+matrix: $(VENV)/.installed-dev
+	ROTBENCH_TEST_MATRIX=whole $(BIN)/python -m pytest -q tests/worker/test_matrix.py
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python tests/chaos/main.py --minutes $(MINUTES) --seed $(SEED)

@@ -4,6 +4,7 @@ The moments in the middle of training are those of test_runs.py and test_deaths.
 while the clocks of worker and dispatcher are wrong by an hour, each in its own direction.
 """
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -68,13 +69,24 @@ FAULTS: dict[str, Callable[[Service], Callable[[Any], None] | None]] = {
 }
 """What befalls it; a fault that lasts returns how it ends."""
 
-CASES = [
+WHOLE = [
     (moment, fault)
     for moment in MOMENTS
     for fault in FAULTS
     if (moment == "about to train") == ("trainer" in fault)
     or (moment, "trainer" in fault) == ("during a checkpoint", True)
 ]
+COVERING = [
+    ("claimed", "kill -9 of the main process"),
+    ("claimed", "SIGSTOP past the lease"),
+    ("about to train", "kill -9 of the trainer"),
+    ("during a checkpoint", "kill -9 of the pool child"),
+    ("during a checkpoint", "SIGTERM to the main process"),
+    ("during the final write", "SIGSTOP past the lease"),
+    ("during the final write", "SIGTERM to the pool child"),
+]
+"""Every moment and every fault; ROTBENCH_TEST_MATRIX=whole runs all of their pairs."""
+CASES = WHOLE if os.environ.get("ROTBENCH_TEST_MATRIX") == "whole" else COVERING
 
 
 @pytest.fixture(scope="module")
