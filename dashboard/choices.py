@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from client import Sweep
+from client import Run, Sweep
+from dashboard.palette import cell_title, in_order
 
 ALL_RUNS = "All runs"
 ALL_DEPTHS = "All"
@@ -22,6 +23,33 @@ def begin(key: str, default: str, options: Sequence[str]) -> None:
     elif st.query_params.get(key) not in options:
         st.session_state[key] = default
         st.query_params[key] = default
+
+
+def cells(label: str, runs: Sequence[Run], *, placeholder: str, width: int) -> list[str]:
+    """The cells that the reader picks among those of the runs; none picked means no choice."""
+    return st.multiselect(
+        label,
+        in_order({run.cell for run in runs}),
+        key="cell",
+        bind="query-params",
+        format_func=cell_title,
+        placeholder=placeholder,
+        width=width,
+    )
+
+
+def depths(label: str, runs: Sequence[Run], *, placeholder: str, width: int) -> list[int]:
+    """The depths that the reader picks among those of the runs; none picked means no choice."""
+    picked = st.multiselect(
+        label,
+        [str(depth) for depth in sorted({run.depth for run in runs})],
+        key="layers",
+        bind="query-params",
+        placeholder=placeholder,
+        width=width,
+        help="Number of layers of the network.",
+    )
+    return [int(one) for one in picked]
 
 
 def sweep_label(sweep: Sweep) -> str:

@@ -9,7 +9,6 @@ from dashboard import choices
 from dashboard.connection import line
 from dashboard.figures.metrics import METRICS, Metric
 from dashboard.grids import SEED, name_of
-from dashboard.palette import cell_title, in_order
 
 ALONG = ("Step", "Wall time", "Tokens")
 BY_TITLE = {metric.title: metric for metric in METRICS}
@@ -71,24 +70,8 @@ def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
     )
     runs = [run for run in found.value or () if task in (None, run.task)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        cells = st.multiselect(
-            "Cells",
-            in_order({run.cell for run in runs}),
-            key="cell",
-            bind="query-params",
-            format_func=cell_title,
-            placeholder="all",
-            width=250,
-        )
-        depths = st.multiselect(
-            "Depths",
-            [str(depth) for depth in sorted({run.depth for run in runs})],
-            key="layers",
-            bind="query-params",
-            placeholder="all",
-            width=140,
-            help="Number of layers of the network.",
-        )
+        cells = choices.cells("Cells", runs, placeholder="all", width=250)
+        depths = choices.depths("Depths", runs, placeholder="all", width=140)
         splits = {name_of(field): field for field in _splitting(sweep)}
         fields = (
             st.multiselect(
@@ -110,7 +93,7 @@ def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
         along or ALONG[0],
         tuple(splits[name] for name in fields if name in splits),
         tuple(cells),
-        tuple(int(depth) for depth in depths),
+        tuple(depths),
     )
 
 

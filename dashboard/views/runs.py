@@ -8,7 +8,7 @@ import streamlit as st
 from client import RotBench, Run, RunPage
 from dashboard import choices, deeds, live, shell
 from dashboard.connection import Answer, line
-from dashboard.palette import STATUSES, cell_title, in_order, status_chip, status_look
+from dashboard.palette import STATUSES, status_chip, status_look
 from dashboard.sheets import runs_sheet
 from dashboard.words import plural
 
@@ -64,24 +64,8 @@ def _filters(newest: Sequence[Run]) -> Filters:
             placeholder="any",
             width=168,
         )
-        cell = st.multiselect(
-            "Cell",
-            in_order({run.cell for run in newest}),
-            key="cell",
-            bind="query-params",
-            format_func=cell_title,
-            placeholder="any",
-            width=168,
-        )
-        depth = st.multiselect(
-            "Depth",
-            [str(depth) for depth in sorted({run.depth for run in newest})],
-            key="layers",
-            bind="query-params",
-            placeholder="any",
-            width=110,
-            help="Number of layers of the network.",
-        )
+        cell = choices.cells("Cell", newest, placeholder="any", width=168)
+        depth = choices.depths("Depth", newest, placeholder="any", width=110)
         seed = st.multiselect(
             "Seed",
             [str(seed) for seed in sorted({run.seed for run in newest})],
@@ -102,7 +86,7 @@ def _filters(newest: Sequence[Run]) -> Filters:
     return {
         "status": status,
         "cell": cell,
-        "depth": [int(one) for one in depth],
+        "depth": depth,
         "seed": [int(one) for one in seed],
         "sweep_id": labels.get(sweep or ""),
     }
