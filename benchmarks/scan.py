@@ -64,9 +64,9 @@ def main() -> None:
         for name in options.sizes:
             figures |= side_by_side(name, SIZES[name], ask, options)
     for form in ("fused", "states_kept", "plain_torch"):
-        peak = scan_costs.peak_memory_mb(form, "L")
-        figures[f"L.{form}.peak_memory_mb"] = peak
         large = SIZES["L"]
+        (peak,) = scan_costs.peak_memory_mb(form, [large])
+        figures[f"L.{form}.peak_memory_mb"] = peak
         figures[f"L.{form}.peak_memory_over_y_and_du_ratio"] = peak * 1e6 / large.forward_bytes
     figures |= scan_costs.first_call_s()
     figures |= scan_costs.streaming(clock, options.rounds)
@@ -74,10 +74,12 @@ def main() -> None:
     if options.growth:
         grown = scan_costs.growth(clock, max(3, options.rounds // 3))
         for axis, rows in grown.items():
-            for form in ("fused", "plain_torch"):
-                for size, value in zip(rows["size"], rows[form], strict=True):
-                    figures[f"growth.{axis}.{int(size)}.{form}.both_ms"] = value
-        figures["growth.time.fused.exponent"] = scan_costs.exponent(grown["time"]["size"], grown["time"]["fused"])
+            sizes = rows["size"]
+            for name, values in rows.items():
+                if name != "size":
+                    figures |= {f"growth.{axis}.{int(at)}.{name}": x for at, x in zip(sizes, values, strict=True)}
+        times = grown["time"]
+        figures["growth.time.fused.exponent_ratio"] = scan_costs.exponent(times["size"], times["fused.both_ms"])
         if options.plots:
             figures["growth.picture"] = str(scan_costs.plot(grown, options.plots))
     if options.json:

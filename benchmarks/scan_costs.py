@@ -1,5 +1,7 @@
 """What else does a scan cost: memory, the first call, a step of a stream, and how does time grow with each size?"""
 
+import ctypes
+import json
 import os
 import statistics
 import subprocess
@@ -18,6 +20,7 @@ GROWTH = {
     "width": [Size(4, 1024, width, width) for width in (32, 64, 128, 256, 512, 1024)],
     "batch": [Size(batch, 1024, 64, 64) for batch in (1, 2, 4, 8, 16, 32, 64)],
 }
+GROWING = {"fused": "fused, compiled", "plain_torch": "plain torch"}
 FIRST = """
 import sys, time
 import torch
@@ -31,17 +34,20 @@ print(time.perf_counter() - began[0], time.process_time() - began[1])
 """
 
 
-def peak_memory_mb(form: str, size: str) -> float:
-    """What forward and backward hold at most beyond their inputs, in a process of its own."""
+def peak_memory_mb(form: str, sizes: list[Size]) -> list[float]:
+    """What forward and backward hold at most beyond their inputs at each size, in a process of its own."""
+    told = json.dumps([vars(size) for size in sizes])
     done = subprocess.run(
-        [sys.executable, __file__, form, size], capture_output=True, text=True, timeout=900, check=True
+        [sys.executable, __file__, form, told], capture_output=True, text=True, timeout=900, check=True
     )
-    return float(done.stdout)
+    found: list[float] = json.loads(done.stdout)
+    return found
 
 
 def _measure_memory(form: str, size: Size) -> float:
     gradients(FORMS[form], layer_of(Size(1, 8, size.d_model, size.pairs)))
     layer = layer_of(size)
+    ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = _status_kib("VmRSS")
     found = gradients(FORMS[form], layer)
@@ -99,11 +105,11 @@ def long_memory_error() -> float:
 
 
 def growth(clock: Callable[[], float], rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Milliseconds of forward and backward along each axis, by form, rounds interleaved."""
+    """Of forward and backward along each axis: milliseconds, rounds interleaved, and megabytes beyond the inputs."""
     found: dict[str, dict[str, list[float]]] = {}
     for axis, sizes in GROWTH.items():
         found[axis] = {"size": [float(getattr(size, "d_model" if axis == "width" else axis)) for size in sizes]}
-        for form in ("fused", "plain_torch"):
+        for form in GROWING:
             layers = [layer_of(size) for size in sizes]
             times: list[list[float]] = [[] for _ in sizes]
             for _ in range(rounds):
@@ -111,7 +117,8 @@ def growth(clock: Callable[[], float], rounds: int) -> dict[str, dict[str, list[
                     began = clock()
                     gradients(FORMS[form], layer)
                     into.append(1e3 * (clock() - began))
-            found[axis][form] = [min(row) for row in times]
+            found[axis][f"{form}.both_ms"] = [statistics.median(row) for row in times]
+            found[axis][f"{form}.peak_memory_mb"] = peak_memory_mb(form, sizes)
     return found
 
 
@@ -124,20 +131,22 @@ def exponent(sizes: list[float], milliseconds: list[float]) -> float:
 
 
 def plot(found: dict[str, dict[str, list[float]]], folder: Path) -> Path:
-    """One panel per axis, both axes logarithmic."""
+    """Time and memory, one column per axis of the size, all axes logarithmic."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(found), figsize=(12, 3.6), sharey=True)
-    for panel, (axis, rows) in zip(panels, found.items(), strict=True):
-        for form, label in (("fused", "fused, compiled"), ("plain_torch", "plain torch")):
-            panel.loglog(rows["size"], rows[form], marker="o", label=label)
-        panel.set_xlabel(axis)
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("forward + backward, ms")
-    panels[0].legend()
+    figure, rows = pyplot.subplots(2, len(found), figsize=(12, 6.4), sharex="col", sharey="row")
+    for (axis, measured), column in zip(found.items(), rows.T, strict=True):
+        for panel, unit in zip(column, ("both_ms", "peak_memory_mb"), strict=True):
+            for form, label in GROWING.items():
+                panel.loglog(measured["size"], measured[f"{form}.{unit}"], marker="o", label=label)
+            panel.grid(alpha=0.3)
+        column[-1].set_xlabel({"time": "steps", "width": "d_model = pairs", "batch": "batch"}[axis])
+    rows[0, 0].set_ylabel("forward + backward, ms")
+    rows[1, 0].set_ylabel("memory beyond the inputs, MB")
+    rows[0, 0].legend()
     figure.tight_layout()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "scan-growth.svg"
@@ -146,4 +155,5 @@ def plot(found: dict[str, dict[str, list[float]]], folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{_measure_memory(sys.argv[1], SIZES[sys.argv[2]])}\n")
+    measured = [_measure_memory(sys.argv[1], Size(**size)) for size in json.loads(sys.argv[2])]
+    sys.stdout.write(json.dumps(measured) + "\n")

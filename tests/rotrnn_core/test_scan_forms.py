@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rotrnn_core.ops.scan import scan, scan_blocked, scan_compiled, scan_projected, scan_sequential, threads
-from rotrnn_core.ops.scan.kernels import _private_folder
+from rotrnn_core.machine_code import private_folder
+from rotrnn_core.ops.scan import projected, scan, scan_blocked, scan_compiled, scan_projected, scan_sequential, threads
 
 pytest.importorskip("numba")
 FEW = settings(
@@ -275,24 +275,40 @@ def test_nothing_to_scan_and_a_second_gradient_are_refused() -> None:
             torch.autograd.grad(y.square().sum(), layer.decay, create_graph=True)
 
 
-def test_the_operators_have_the_shapes_that_the_compiler_is_told() -> None:
+def test_states_that_are_kept_give_the_bits_of_states_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    for layer in (
+        problem(3, 300, 24, 70, dtype=torch.float32, directions=2, ragged=True, gain=True),
+        problem(20, 130, 6, 129, dtype=torch.float32, carried=True, ragged=True),
+    ):
+        found = []
+        for most in (0, 2**25):
+            monkeypatch.setattr(projected, "_KEPT_BYTES", most)
+            torch.full((2**20,), torch.nan)
+            found.append(outcome(layer, layer.fused()))
+        assert all(torch.equal(found[0][name], value) for name, value in found[1].items())
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_the_operators_have_the_shapes_that_the_compiler_is_told(keep: bool) -> None:
     layer = problem(ragged=True, gain=True, directions=2)
     given_layer = [None if x is None else x.detach() for x in vars(layer).values()]
-    found = torch.ops.rotbench.scan_projected(*given_layer)
+    found = torch.ops.rotbench.scan_projected(*given_layer, keep)
     on_meta = [None if x is None else x.to("meta") for x in given_layer]
-    assert [x.shape for x in torch.ops.rotbench.scan_projected(*on_meta)] == [x.shape for x in found]
-    gradients = torch.ops.rotbench.scan_projected_backward(found[0], None, found[2], *given_layer)
-    told = torch.ops.rotbench.scan_projected_backward(found[0].to("meta"), None, found[2].to("meta"), *on_meta)
+    assert [x.shape for x in torch.ops.rotbench.scan_projected(*on_meta, keep)] == [x.shape for x in found]
+    gradients = torch.ops.rotbench.scan_projected_backward(found[0], None, *found[2:], *given_layer)
+    y, _last, *states = (x.to("meta") for x in found)
+    told = torch.ops.rotbench.scan_projected_backward(y, None, *states, *on_meta)
     assert [(x.shape, x.dtype) for x in told] == [(x.shape, x.dtype) for x in gradients]
 
 
 def test_machine_code_is_never_read_from_a_folder_that_others_can_write(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path_factory.mktemp("shared")))
-    folder = _private_folder()
+    shared = str(tmp_path_factory.mktemp("shared"))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: shared)
+    folder = private_folder()
     assert folder is not None
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(folder.parent))
-    assert _private_folder() is None
+    assert private_folder() is None

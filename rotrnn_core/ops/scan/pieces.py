@@ -39,6 +39,12 @@ class Pieces(NamedTuple):
         for place in reversed(places) if reverse else places:
             yield Piece(rows, slice(place * self.steps, min((place + 1) * self.steps, self.time)), place)
 
+    def part_of(self, kept: Tensor, piece: Piece) -> Tensor:
+        """The part of the states of all steps, (batch * time * d_state,), that is a piece's: in a row, step by step."""
+        rows, width = piece.rows.stop - piece.rows.start, len(kept) // (self.batch * self.time)
+        first = (piece.rows.start * self.time + rows * piece.steps.start) * width
+        return kept[first : first + rows * (piece.steps.stop - piece.steps.start) * width]
+
 
 def pieces_of(batch: int, time: int, d_state: int, dtype: torch.dtype) -> Pieces:
     """The cut for states of d_state numbers."""

@@ -1,8 +1,8 @@
-"""How does a cell run from its input to its output without keeping its states? Projections and scan, piece by piece.
+"""How does a cell run from its input to its output in one operator? Projections and scan, piece by piece.
 
-A piece of time is projected, scanned where it lies and read out while it is in the cache; only the states between
-pieces are kept. The gradient computes the states of each piece again from the one before it. Both directions add to
-one output.
+A piece of time is projected, scanned where it lies and read out while it is in the cache. What the gradient needs of
+the states is kept where all of them are small; elsewhere only those between pieces are, and each piece is computed
+again from the one before it. Both directions add to one output.
 """
 
 from typing import Any
@@ -19,6 +19,7 @@ _ARGUMENTS = (
     "Tensor u, Tensor drive, Tensor read, Tensor skip, Tensor decay, Tensor phase, Tensor? gain, Tensor? h0, "
     "Tensor? lengths"
 )
+_KEPT_BYTES = 2**25
 
 
 def scan_projected(
@@ -61,40 +62,45 @@ def scan_projected(
         raise ValueError(f"h0 is given with {len(read)} directions: a state can be carried in one direction alone")
     if lengths is not None:
         lengths = lengths.to(device=u.device, dtype=torch.int64)
+    given = (u, drive, read, skip, decay, phase, gain, h0)
+    numbers = len(read) * u.shape[0] * u.shape[1] * len(drive)
+    keep = numbers * u.dtype.itemsize <= _KEPT_BYTES and torch.is_grad_enabled()
+    keep = keep and any(x is not None and x.requires_grad for x in given)
     y: Tensor
     last: Tensor
     y, last = _Projected.apply(  # type: ignore[no-untyped-call]
-        u, drive, read, skip, decay, phase, gain, h0, lengths
+        *given, lengths, keep
     )
     return y, last
 
 
 class _Projected(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *given: Tensor | None) -> tuple[Tensor, Tensor]:
-        y, last, between = torch.ops.rotbench.scan_projected(*given)
-        ctx.save_for_backward(*given, between)
+    def forward(ctx: Any, *given: Any) -> tuple[Tensor, Tensor]:
+        y, last, between, every = torch.ops.rotbench.scan_projected(*given)
+        ctx.save_for_backward(*given[:-1], between, every)
         ctx.set_materialize_grads(False)
         return y, last
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, arriving: Tensor | None) -> tuple[Tensor | None, ...]:
         refuse_second_gradient()
-        *given, between = ctx.saved_tensors
+        *given, between, every = ctx.saved_tensors
         if grad is None:
             grad = torch.zeros_like(given[0])
-        *found, gain, h0 = torch.ops.rotbench.scan_projected_backward(grad, arriving, between, *given)
-        return (*found, None if given[6] is None else gain, None if given[7] is None else h0, None)
+        *found, gain, h0 = torch.ops.rotbench.scan_projected_backward(grad, arriving, between, every, *given)
+        return (*found, None if given[6] is None else gain, None if given[7] is None else h0, None, None)
 
 
-def _empty_outputs(u: Tensor, drive: Tensor, read: Tensor, *_: Any) -> tuple[Tensor, ...]:
+def _empty_outputs(u: Tensor, drive: Tensor, read: Tensor, *others: Any) -> tuple[Tensor, ...]:
     batch, time, _d_model = u.shape
     d_state = len(drive)
     count = pieces_of(batch, time, d_state, u.dtype).number
-    return u.new_empty(u.shape), u.new_empty(batch, d_state), u.new_empty(len(read), count + 1, batch, d_state)
+    every = u.new_empty(len(read) if others[-1] else 0, batch * time * d_state)
+    return u.new_empty(u.shape), u.new_empty(batch, d_state), u.new_empty(len(read), count + 1, batch, d_state), every
 
 
-@operator(f"scan_projected({_ARGUMENTS}) -> (Tensor, Tensor, Tensor)", _empty_outputs)
+@operator(f"scan_projected({_ARGUMENTS}, bool keep) -> (Tensor, Tensor, Tensor, Tensor)", _empty_outputs)
 def _scan_projected(*given: Any) -> tuple[Tensor, ...]:
     from rotrnn_core.ops.scan.projecting import run_forward
 
@@ -102,13 +108,15 @@ def _scan_projected(*given: Any) -> tuple[Tensor, ...]:
         return run_forward(*given)
 
 
-def _empty_gradients(_grad: Tensor, _arriving: Tensor | None, _between: Tensor, *given: Any) -> tuple[Tensor, ...]:
+def _empty_gradients(
+    _grad: Tensor, _arriving: Tensor | None, _between: Tensor, _every: Tensor, *given: Any
+) -> tuple[Tensor, ...]:
     u, *parameters = given[:-1]
     return u.new_empty(u.shape), *(u.new_empty(0) if p is None else p.new_empty(p.shape) for p in parameters)
 
 
 @operator(
-    f"scan_projected_backward(Tensor grad, Tensor? arriving, Tensor between, {_ARGUMENTS})"
+    f"scan_projected_backward(Tensor grad, Tensor? arriving, Tensor between, Tensor every, {_ARGUMENTS})"
     " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     _empty_gradients,
 )

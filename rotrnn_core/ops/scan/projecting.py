@@ -1,4 +1,4 @@
-"""What does the fused form do, piece by piece? Forward, and backward with the states computed again.
+"""What does the fused form do, piece by piece? Forward, and backward from states kept or computed again.
 
 Importing this file imports numba.
 """
@@ -23,11 +23,12 @@ def run_forward(
     gain: Tensor | None,
     h0: Tensor | None,
     lengths: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Outputs, the state after the last step of the first direction, and the states between pieces.
+    keep: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Outputs, the state after the last step of the first direction, the states between pieces, and all if kept.
 
-    The last have one entry more than there are pieces along time: before piece k in the scan's direction at k when it
-    runs forwards, at k + 1 when it runs backwards.
+    Those between have one entry more than there are pieces along time: before piece k in the scan's direction at k when
+    it runs forwards, at k + 1 when it runs backwards.
     """
     batch, time, _ = u.shape
     d_state = len(drive)
@@ -38,7 +39,8 @@ def run_forward(
     last = u.new_empty(batch, d_state)
     if h0 is not None:
         between[0, 0] = h0
-    room = u.new_empty(cut.rows * min(cut.steps, time) * d_state)
+    every = u.new_empty(len(read) if keep else 0, batch * time * d_state)
+    room = u.new_empty(0 if keep else cut.rows * min(cut.steps, time) * d_state)
     factors = split_eigenvalues(decay, phase, u.dtype)
     for rows, longest in _groups(cut, lengths):
         y[rows, longest:] = 0
@@ -48,7 +50,7 @@ def run_forward(
             for piece in cut.along(rows.start, longest, reverse=reverse):
                 place = piece.place
                 part, out = valid_part(u, piece, lengths), y[piece.rows, piece.steps]
-                states = _projected(part, drive.mT, room)
+                states = _projected(part, drive.mT, cut.part_of(every[direction], piece) if keep else room)
                 start, end = (place + 1, place) if reverse else (place, place + 1)
                 scan_in_place(
                     states,
@@ -61,13 +63,14 @@ def run_forward(
                 out.baddbmm_(states, _shared(read[direction].mT, len(part)))
             if direction == 0:
                 last[rows] = kept[place + 1, rows]
-    return y, last, between
+    return y, last, between, every
 
 
 def run_backward(
     grad: Tensor,
     arriving: Tensor | None,
     between: Tensor,
+    every: Tensor,
     u: Tensor,
     drive: Tensor,
     read: Tensor,
@@ -103,8 +106,11 @@ def run_backward(
                 part, given = valid_part(u, piece, lengths), valid_part(grad, piece, lengths)
                 shape = Piece(factors, piece.steps.start, time, _rows(lengths, rows), reverse, gain)
                 count, out = len(part), u_grad[piece.rows, piece.steps]
-                states = _projected(part, drive.mT, room)
-                scan_in_place(states, shape, kept[piece.place + reverse, rows], spare)
+                if len(every):
+                    states = cut.part_of(every[direction], piece).view(count, -1, d_state)
+                else:
+                    states = _projected(part, drive.mT, room)
+                    scan_in_place(states, shape, kept[piece.place + reverse, rows], spare)
                 moving = _projected(given, read[direction], more_room)
                 read_grad[direction, :count].baddbmm_(given.mT, states)
                 adjoint_in_place(
@@ -113,7 +119,7 @@ def run_backward(
                     shape,
                     adjoint,
                     spare,
-                    partial,
+                    partial[:count],
                     sums[direction, rows],
                     arriving[rows] if arriving is not None and not reverse else None,
                 )
