@@ -7,6 +7,9 @@ PYTHON ?= $(shell for p in python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 PYTEST_WORKERS ?= 2
 
+# Bytecode that is kept saves each process of a test from compiling the sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
 MINUTES ?= 10
 SEED ?= 1
 
@@ -53,7 +56,7 @@ browser:
 # Two stages: the quick laws in parallel, then the tests that start, kill and time real processes.
 test: $(VENV)/.installed-dev browser
 	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) -m "not slow"
-	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --dist loadgroup -m slow
+	$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --dist loadgroup -m slow $$(grep -rl 'mark\.slow' tests)
 
 matrix: $(VENV)/.installed-dev
 	ROTBENCH_TEST_MATRIX=whole $(BIN)/python -m pytest -q tests/worker/test_matrix.py

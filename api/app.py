@@ -17,7 +17,21 @@ from api.documentation import describe
 from api.fleet_metrics import FleetMetrics
 from api.limits import BodyLimit
 from api.problems import Refusal
-from api.routers import catalogue, charts, compare, export, follow, gc, health, runs, seeds, series, sweeps, workers
+from api.routers import (
+    catalogue,
+    charts,
+    checkpoint_file,
+    compare,
+    export,
+    follow,
+    gc,
+    health,
+    runs,
+    seeds,
+    series,
+    sweeps,
+    workers,
+)
 from api.settings import Settings
 from api.streams import Streams, ending
 from api.telemetry import RequestMetrics, RunCounts
@@ -67,7 +81,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.sessions = sessions
     app.state.streams = streams = Streams(lambda: app.state.sessions)
     app.state.registry = registry = CollectorRegistry()
-    for router in (runs, series, follow, charts, sweeps, compare, seeds, export, gc, catalogue, workers):
+    offered = (runs, series, follow, charts, checkpoint_file, sweeps, compare, seeds, export, gc, catalogue, workers)
+    for router in offered:
         app.include_router(router.router, dependencies=[Depends(bearer)])
     app.include_router(health.router)
     app.add_middleware(BodyLimit, max_bytes=settings.api_max_body_bytes)

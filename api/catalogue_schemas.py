@@ -42,6 +42,8 @@ class TaskRead(Wire):
     floor_majority: float | None = Field(description="Test accuracy of always saying the commonest class.")
     floor_simple: float | None = Field(description="Test accuracy of a simple method that looks at no order.")
     floor_method: str
+    half_rate: bool = Field(description="True: the tested network is tested once more at half the rate.")
+    class_names: tuple[str, ...] = Field(description="What each class is; empty where its number says enough.")
     published: list[PublishedRead]
 
 
@@ -104,6 +106,12 @@ class WorkerRead(Wire):
     beat_age_s: float
     state: Literal["idle", "busy", "unknown"]
     run_id: UUID | None
+    data: list[str] = Field(description="Tasks whose published data are at hand there; generated ones need none.")
+    resident_mib: int | None = Field(
+        description="What the worker and its trainer hold, shared pages counted in each; null where it is not known."
+    )
+    host_total_mib: int | None = Field(description="Memory of its host; null where it is not known.")
+    host_available_mib: int | None = Field(description="What its host has to spare; null where it is not known.")
 
 
 class WorkerList(Wire):

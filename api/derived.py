@@ -1,4 +1,4 @@
-"""What follows from a run's configuration, and is stored nowhere? Its network's cost, and whether it is stuck."""
+"""What follows of a run, and is stored nowhere? Its network's cost, whether it is stuck, or below its task's floor."""
 
 import functools
 import json
@@ -27,6 +27,12 @@ def stuck(row: RunRow, validation_loss: float | None) -> bool | None:
         step=row.step,
         validation_loss=validation_loss,
     )
+
+
+def below_floor(row: RunRow, test_accuracy: float | None) -> bool | None:
+    """Whether a run was tested below its task's floor; None where it was not tested, or no floor is known."""
+    floor = TASKS[row.task].floor if row.task in TASKS else None
+    return None if floor is None or test_accuracy is None else not test_accuracy >= floor
 
 
 @functools.lru_cache(maxsize=1024)

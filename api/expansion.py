@@ -161,6 +161,7 @@ def _run(given: Mapping[str, Part], name: str | None) -> NewRun:
         total_steps=run.training.steps,
         name=name,
         code_version=code_version(),
+        needs_data=run.task.needs_data,
     )
 
 

@@ -57,13 +57,13 @@ RUNS: Schema = (
     | {f"divergence_{name}": kind for name, kind in _DIVERGENCE.items()}
     | {"config": "text"}
     | _COST
-    | {"host": "text", "environment": "text"}
+    | {"host": "text", "environment": "text", "confusion": "text"}
 )
 _PAGE = 200
 
 
 def run_columns(sessions: sessionmaker[Session], chosen: Chosen) -> Iterator[Columns]:
-    """A row per run: as it stands, with the host and environment of its last attempt."""
+    """A row per run: as it stands, with the host and environment of its last attempt and what it took for what."""
     ids = [run.run_id for run in chosen.runs]
     for start in range(0, len(ids), _PAGE):
         page = ids[start : start + _PAGE]
@@ -71,7 +71,8 @@ def run_columns(sessions: sessionmaker[Session], chosen: Chosen) -> Iterator[Col
             rows = {row.id: row for row in runs.of_ids(session, page)}
             found = run_reads(session, [rows[id] for id in page if id in rows])
             last = attempts.last(session, page)
-        made = [_run_row(run, last.get(run.id)) for run in found]
+            confusions = runs.confusions(session, page)
+        made = [_run_row(run, last.get(run.id), confusions.get(run.id)) for run in found]
         yield {name: [row[name] for row in made] for name in RUNS}
 
 
@@ -96,14 +97,14 @@ def _identity(run: Identity, number: int) -> dict[str, Sequence[Any]]:
     return {name: [named[name]] * number for name in _IDENTITY}
 
 
-def _run_row(run: RunRead, last: Any) -> dict[str, Any]:
+def _run_row(run: RunRead, last: Any, confusion: Any) -> dict[str, Any]:
     plain = run.model_dump(mode="json")
     divergence = plain["divergence"] or {}
     return (
         {name: plain[name] for name in (*_OF_RUN, *_COST)}
         | {name: run.latest.get(name) for name in _LATEST}
         | {f"divergence_{name}": divergence.get(name) for name in _DIVERGENCE}
-        | {"config": _json(run.config), "host": None, "environment": None}
+        | {"config": _json(run.config), "confusion": _json(confusion), "host": None, "environment": None}
         | ({} if last is None else {"host": last.host, "environment": _json(last.environment)})
     )
 

@@ -12,6 +12,8 @@ from api.bootstrap import mean_intervals
 from api.expansion import leaves
 
 Floats = NDArray[np.float64]
+_NUMBERS_AT_ONCE = 2**17
+"""Of every array in the making: as many as stay in the cache, and in memory that is at hand already."""
 _MEASURED = (
     *("mean", "median", "iqm", "low", "high", "minimum", "maximum"),
     *("bootstrap_low", "bootstrap_high"),
@@ -103,7 +105,8 @@ def _by_seed(curves: Sequence[Curve], steps: NDArray[np.int64]) -> tuple[Floats,
     present = np.zeros((*shape[:2], 1), dtype=bool)
     if len(seeds) == len(curves) and all(np.array_equal(curve.steps, steps) for curve in curves):
         values = np.stack([curve.values for curve in sorted(curves, key=lambda curve: curve.seed)])
-        return np.where(np.isfinite(values), values, np.nan), ~present
+        finite = np.isfinite(values)
+        return values if finite.all() else np.where(finite, values, np.nan), ~present
     for curve in curves:
         seed, at = seeds.index(curve.seed), np.searchsorted(steps, curve.steps)
         shared = (at < steps.size) & (steps[np.minimum(at, steps.size - 1)] == curve.steps)
@@ -117,6 +120,14 @@ def _by_seed(curves: Sequence[Curve], steps: NDArray[np.int64]) -> tuple[Floats,
 
 
 def _statistics(steps: NDArray[np.int64], values: Floats, present: NDArray[np.bool_]) -> OverSeeds:
+    at_once = max(1, _NUMBERS_AT_ONCE // max(1, values.shape[0] * values.shape[2]))
+    starts = range(0, max(1, steps.size), at_once)
+    pieces = [_of_piece(values[:, start : start + at_once], present[:, start : start + at_once]) for start in starts]
+    joined: dict[str, Any] = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+    return OverSeeds(steps, **joined)
+
+
+def _of_piece(values: Floats, present: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
     counted = ~np.isnan(values)
     whole = bool(counted.all())
     n = counted.sum(axis=0)
@@ -125,25 +136,40 @@ def _statistics(steps: NDArray[np.int64], values: Floats, present: NDArray[np.bo
     quantiles = stdtrit(np.maximum(np.arange(len(values) + 1) - 1, 1), 0.975)
     half = np.where(n >= 2, quantiles[n] * np.sqrt(squares.sum(axis=0) / (n - 1) / n), np.nan)
     ordered = np.sort(values, axis=0)  # NaN last
-    place = np.arange(len(values)).reshape(-1, 1, 1)
-    middle = (place >= n // 4) & (place < n - n // 4)
-    return OverSeeds(
-        steps=steps,
-        n=n,
-        mean=mean,
-        median=(_nth(ordered, (n - 1) // 2) + _nth(ordered, n // 2)) / 2,
-        iqm=np.where(middle, ordered, 0.0).sum(axis=0) / (n - 2 * (n // 4)),
-        low=mean - half,
-        high=mean + half,
-        minimum=ordered[0],
-        maximum=_nth(ordered, n - 1),
-        non_finite=(present & ~counted).sum(axis=0),
-    )
+    quarter = n // 4
+    return {
+        "n": n,
+        "mean": mean,
+        "median": (_nth(ordered, (n - 1) // 2) + _nth(ordered, n // 2)) / 2,
+        "iqm": _middle_sum(ordered, quarter, n - quarter) / (n - 2 * quarter),
+        "low": mean - half,
+        "high": mean + half,
+        "minimum": ordered[0],
+        "maximum": _nth(ordered, n - 1),
+        "non_finite": (present & ~counted).sum(axis=0),
+    }
+
+
+def _middle_sum(ordered: Floats, first: NDArray[np.int64], end: NDArray[np.int64]) -> Floats:
+    """The sum of each column's values from the first place to that before the end."""
+    if _alike(first) and _alike(end):
+        same: Floats = ordered[first.flat[0] : end.flat[0]].sum(axis=0)
+        return same
+    place = np.arange(len(ordered)).reshape(-1, 1, 1)
+    found: Floats = np.where((place >= first) & (place < end), ordered, 0.0).sum(axis=0)
+    return found
 
 
 def _nth(ordered: Floats, place: NDArray[np.int64]) -> Floats:
+    if _alike(place) and place.flat[0] >= 0:
+        same: Floats = ordered[place.flat[0]]
+        return same
     found: Floats = np.take_along_axis(ordered, np.clip(place, 0, len(ordered) - 1)[None], axis=0)[0]
     return found
+
+
+def _alike(places: NDArray[np.int64]) -> bool:
+    return places.size > 0 and bool((places == places.flat[0]).all())
 
 
 def differing_fields(configs: Sequence[Mapping[str, Any]], ignored: str = "training.seed") -> dict[str, list[Any]]:

@@ -23,10 +23,13 @@ IdempotencyKey = Annotated[
 ]
 
 
-def earlier(session: Session, scope: str, key: str | None, wanted: BaseModel) -> UUID | None:
+def earlier(
+    session: Session, scope: str, key: str | None, wanted: BaseModel, *, makes: UUID | None = None
+) -> UUID | None:
     """What the key stands for already; None when there is no key, or this transaction now owns it.
 
-    Waits a while for a request with the same key that is under way.
+    The key then stands for `makes`, or for what `keep` is told. Waits a while for a request with the same key that is
+    under way.
 
     Raises:
         KeyReused: The key was used with another body.
@@ -35,7 +38,7 @@ def earlier(session: Session, scope: str, key: str | None, wanted: BaseModel) ->
     if key is None:
         return None
     body = json.dumps(wanted.model_dump(mode="python"), sort_keys=True)
-    return idempotency.claim(session, scope, key, hashlib.sha256(body.encode()).hexdigest())
+    return idempotency.claim(session, scope, key, hashlib.sha256(body.encode()).hexdigest(), makes=makes)
 
 
 def keep(session: Session, scope: str, key: str | None, resource_id: UUID) -> None:

@@ -2,35 +2,38 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy.orm import Session
 
-from api.derived import cost_of, stuck
+from api.derived import below_floor, cost_of, stuck
 from api.schemas import CostEstimate, Divergence, RunRead, SizeRead, SweepRead, SweepSummary
 from rotrnn_core.config import TASKS, RunConfig
-from rotrnn_core.cost import cost
-from store import attempts, metrics, paces, sweeps
+from rotrnn_core.cost import Match, cost
+from store import attempts, data_waits, metrics, paces, sweeps
 from store.runs import NewRun
 from store.status import Priority, Status
 from store.tables import RunRow, SweepRow
 
 LATEST = ("train_loss", "validation_accuracy", "test_accuracy")
 VALIDATION_LOSS = "validation_loss"
+_APART = {"confusion"}
+"""Columns that are read for one run at a time, since they are long."""
 
 
-def run_reads(session: Session, rows: Sequence[RunRow]) -> list[RunRead]:
-    """The runs in the order given."""
+def run_reads(session: Session, rows: Sequence[RunRow], lease_s: float = 60.0) -> list[RunRead]:
+    """The runs in the order given; a worker that has not beaten for `lease_s` counts as gone."""
     begun = [row.id for row in rows if row.attempt > 0]
     latest = metrics.latest(session, begun, (*LATEST, VALIDATION_LOSS)) if begun else {}
     seconds_left = attempts.seconds_left(session, begun) if begun else {}
-    return [_run_read(row, latest.get(row.id, {}), seconds_left.get(row.id)) for row in rows]
+    waits = data_waits.reasons(session, rows, lease_s)
+    return [_run_read(row, latest.get(row.id, {}), seconds_left.get(row.id), waits.get(row.id)) for row in rows]
 
 
-def run_read(session: Session, row: RunRow) -> RunRead:
-    """One run."""
-    (shown,) = run_reads(session, [row])
-    return shown
+def run_read(session: Session, row: RunRow, lease_s: float = 60.0) -> RunRead:
+    """One run, with all that is known of it."""
+    (shown,) = run_reads(session, [row], lease_s)
+    return shown.model_copy(update={"confusion": row.confusion}) if row.attempt > 0 else shown
 
 
 def sweep_summaries(session: Session, rows: Sequence[SweepRow]) -> list[SweepSummary]:
@@ -49,6 +52,7 @@ def sweep_summaries(session: Session, rows: Sequence[SweepRow]) -> list[SweepSum
             counts={status.value: number for status, number in counts[row.id].items()},
             reused=row.reused,
             combinations=row.combinations,
+            match=cast("Match", row.match),
             filled=counts[row.id].get(Status.SUCCEEDED, 0) + counts[row.id].get(Status.DIVERGED, 0),
             seconds_left=left.get(row.id),
         )
@@ -110,20 +114,22 @@ def priority_name(priority: int) -> str:
     return max((p for p in Priority if p <= priority), default=Priority.LOW).name.lower()
 
 
-def _run_read(row: RunRow, latest: dict[str, float], seconds_left: float | None) -> RunRead:
+def _run_read(row: RunRow, latest: dict[str, float], seconds_left: float | None, waits_for: str | None) -> RunRead:
     needs = cost_of(row)
     divergence = None
     if row.divergence_step is not None:
         divergence = Divergence(step=row.divergence_step, layer=row.divergence_layer, kind=str(row.divergence_kind))
     return RunRead.model_validate(
-        {name: getattr(row, name) for name in RunRead.model_fields if hasattr(row, name)}
+        {name: getattr(row, name) for name in RunRead.model_fields.keys() - _APART if hasattr(row, name)}
         | {
             "priority": priority_name(row.priority),
             "divergence": divergence,
             "latest": {key: value for key, value in latest.items() if key in LATEST},
             "stuck": stuck(row, latest.get(VALIDATION_LOSS)),
+            "below_floor": below_floor(row, latest.get("test_accuracy")),
             "state_size": needs.state_size if needs else None,
             "flops_per_token": needs.flops_per_token if needs else None,
             "seconds_left": seconds_left,
+            "waits_for": waits_for,
         }
     )

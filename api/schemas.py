@@ -95,8 +95,21 @@ class RunRead(Wire):
         description="Whether the last validation loss, after the warm-up and half of the steps, lies within 1% of "
         "ln(classes); null while it is too early to say.",
     )
+    below_floor: bool | None = Field(
+        None,
+        description="Whether the test accuracy lies below the highest floor of the task; null before the test, and "
+        "where no floor is known.",
+    )
     seconds_left: float | None = Field(
         description="Estimate from the pace of the present attempt; null unless running."
+    )
+    waits_for: str | None = Field(
+        None, description="Why no worker may take a queued run yet, and what mends it; null where one may."
+    )
+    confusion: list[list[int]] | None = Field(
+        None,
+        description="How many test examples of each class (row) the tested network took for each class (column); null "
+        "in lists, before the test, and with more than 35 classes.",
     )
     latest: dict[str, Number] = Field(
         description="Last value of train_loss, validation_accuracy and test_accuracy, where there is one."
@@ -163,6 +176,7 @@ class SweepSummary(Wire):
     config: dict[str, Any] = Field(description="The base configuration, without the fields that the grid sets.")
     grid: dict[str, Any]
     combinations: list[dict[str, Any]] = Field(default_factory=list)
+    match: Match = Field("d_state", description="What the cells were given in common; with it a sweep is extended too.")
     total: int
     counts: dict[str, int] = Field(description="Runs by status; a status without runs is left out.")
     reused: int = Field(description="Runs that another submission had made.")

@@ -10,118 +10,33 @@ keeps it for the next time). Medians of rounds; ours goes the way of a worker's 
 import argparse
 import json
 import platform
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
-from fastapi.testclient import TestClient
 from sqlalchemy import event, text
-from sqlalchemy.orm import Session, sessionmaker
 
-from api.app import create_app
-from api.export_formats import FORMATS, pieces
-from api.exporting import METRICS, metric_columns
 from api.groups import Curve, over_seeds
-from api.settings import Settings
-from deploy.local.servers import EmbeddedPostgres
+from benchmarks.store_bench import CONFIG, LINES, QUICK, Bench, Size, median_s, opened, processor_s
+from benchmarks.store_memory import deleted, exported
 from rotrnn_core import records
-from store import export, hidden_norms, ingest, runs, tokens, trace_ingest
-from store.engine import make_engine, session_factory
-from store.migrate import migrate
-from store.runs import Filters, NewRun
-from store.status import Status
+from store import hidden_norms, ingest, runs, trace_ingest
+from store.runs import NewRun
 from store.tables import RunRow
 from store.trace_encoding import ratio
 from store.traces import Stretch
-from worker.delivery import to_batch
-from worker.spool import Entry
+from worker.delivery import Fence, deliver
+from worker.spool import Spool
 
 MLFLOW = ("mlflow==3.17.2", "psycopg2-binary")
-TOKEN = "a token of the benchmark"
-LINES = 12
-ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much of everything."""
-
-    length: int = 100_000
-    ingest_lines: int = 20_000
-    mlflow_points: int = 10_000
-    listed: int = 10_000
-    recorded: int = 10_000
-    exported: int = 1_000_000
-
-
-QUICK = Size(10_000, 2_000, 3_000, 1_000, 1_000, 50_000)
-
-
-@dataclass(frozen=True)
-class Bench:
-    """A migrated database and the API on it."""
-
-    url: str
-    sessions: sessionmaker[Session]
-    http: TestClient
-    size: Size
-
-    def claimed(self, total_steps: int, seed: int, cell: str = "lru-learned", depth: int = 2) -> runs.Claim:
-        """A run whose training has begun."""
-        new = NewRun({"training": {"seed": seed}}, f"{cell}{depth}{seed}", cell, "listops", depth, seed, total_steps)
-        with self.sessions() as session:
-            (run_id,) = runs.add_many(session, [new])
-            claim = runs.claim(session, run_id, worker_id="w", lease_s=3600, host="h", device="cpu")
-            assert claim is not None
-            started = records.Started(0, total_steps, 1, "cpu", tuple(range(1, 65)), {})
-            ingest.write(session, run_id, claim.attempt, claim.token, ingest.Batch(started=started))
-            session.commit()
-        return claim
-
-    def write(self, claim: runs.Claim, batch: ingest.Batch) -> None:
-        """A batch in a transaction of its own."""
-        with self.sessions.begin() as session:
-            ingest.write(session, claim.run_id, claim.attempt, claim.token, batch)
-
-    def finish(self, claim: runs.Claim) -> None:
-        """The end of the run."""
-        with self.sessions.begin() as session:
-            runs.finish(session, claim.run_id, claim.attempt, claim.token, status=Status.SUCCEEDED)
-
-    def settle(self) -> None:
-        """What autovacuum does by and by."""
-        with self.sessions() as session:
-            session.connection(execution_options={"isolation_level": "AUTOCOMMIT"}).execute(text("VACUUM ANALYZE"))
-
-    def processor_s(self) -> float:
-        """Processor time spent so far by this process and by Postgres: a busy machine does not lengthen it."""
-        with self.sessions() as session:
-            backend = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        server = psutil.Process(backend).parent()
-        assert server is not None
-        ended = server.cpu_times()
-        spent = time.process_time() + ended.children_user + ended.children_system
-        for process in server.children():
-            now = process.cpu_times()
-            spent += now.user + now.system
-        return spent
-
-    def get(self, path: str, **query: Any) -> Any:
-        """An answer of the API."""
-        answer = self.http.get(path, params=query)
-        assert answer.status_code == 200, answer.text
-        return answer
 
 
 def main() -> None:
@@ -139,7 +54,7 @@ def main() -> None:
         "load_average": psutil.getloadavg()[0],
         "cores": psutil.cpu_count(),
     }
-    with tempfile.TemporaryDirectory() as folder, _bench(Path(folder), QUICK if arguments.quick else Size()) as bench:
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder), QUICK if arguments.quick else Size()) as bench:
         with bench.sessions() as session:
             found["postgres"] = session.execute(text("SHOW server_version")).scalar_one()
         for name, measure in MEASURES.items():
@@ -158,40 +73,22 @@ def main() -> None:
         sys.stdout.write(f"{name:36} {value:,.2f}\n" if isinstance(value, float) else f"{name:36} {value}\n")
 
 
-def median_s(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """Seconds on the wall's clock, the median; the first time is not counted."""
-    work()
-    taken = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
-
-
-def processor_s(bench: Bench, work: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """Processor seconds of this process and of Postgres, the mean."""
-    work()
-    before = bench.processor_s()
-    for _ in range(rounds):
-        work()
-    return (bench.processor_s() - before) / rounds
-
-
 def ingested(bench: Bench) -> dict[str, float]:
-    """Lines of the trainer, six metrics each, from their JSON to the commit, a thousand lines at a time."""
+    """Lines of the trainer, six metrics each, from the spool on disk to the commit, as the worker delivers them."""
     rates, costs = [], []
     for round_ in range(3):
         claim = bench.claimed(bench.size.ingest_lines, 1_000 + round_)
         losses = (records.Loss(n, 0.1 * n, 0.5, 1e-3, 1e-3, 1.0, 1e4) for n in range(1, bench.size.ingest_lines + 1))
-        lines = list(map(records.to_line, losses))
-        spent, began = bench.processor_s(), time.perf_counter()
-        for start in range(0, len(lines), 1_000):
-            some = enumerate(lines[start : start + 1_000], start + 1)
-            entries = [Entry(n, "2026-01-01T00:00:00+00:00", line, 0) for n, line in some]
-            bench.write(claim, to_batch(entries, Path()))
-        rates.append(6 * len(lines) / (time.perf_counter() - began))
-        costs.append(6 * len(lines) / (bench.processor_s() - spent))
+        fence = Fence(claim.run_id, claim.attempt, claim.token)
+        with tempfile.TemporaryDirectory() as folder:
+            spool = Spool.create(Path(folder) / "spool", fence.header())
+            spool.append([("2026-01-01T00:00:00+00:00", records.to_line(loss)) for loss in losses])
+            spent, began = bench.processor_s(), time.perf_counter()
+            while deliver(bench.sessions, fence, spool, ""):
+                pass
+            rates.append(6 * bench.size.ingest_lines / (time.perf_counter() - began))
+            costs.append(6 * bench.size.ingest_lines / (bench.processor_s() - spent))
+            spool.remove()
     return {
         "ingest_points_per_s": statistics.median(rates),
         "ingest_points_per_processor_s": statistics.median(costs),
@@ -238,7 +135,7 @@ def compared(bench: Bench) -> dict[str, float]:
         for depth in (8, 9, 10, 11):
             for seed in range(10):
                 claims.append(bench.claimed(bench.size.recorded, seed, cell, depth))
-                _fill_traces(bench, claims[-1], layers=8, positions=1)
+                _fill_traces(bench, claims[-1], layers=8, positions=1, measured=("whole",))
     bench.settle()
     ids = [claim.run_id for claim in claims]
 
@@ -250,15 +147,21 @@ def compared(bench: Bench) -> dict[str, float]:
             together = over_seeds([Curve(n, one.steps.astype(np.int64), one.mean) for n, one in enumerate(group)])
             assert together.n.min() == 10
 
-    return {"statistics_s": median_s(every_step, 3), "statistics_processor_s": processor_s(bench, every_step, 3)}
+    def answered() -> None:
+        bench.get("/v1/compare/hidden-norms", depth=[8, 9, 10, 11], max_steps=1_000, layer=0)
+
+    return {
+        "statistics_s": median_s(every_step, 3),
+        "statistics_processor_s": processor_s(bench, every_step, 3),
+        "statistics_answer_s": median_s(answered, 3),
+    }
 
 
 def listed(bench: Bench) -> dict[str, float]:
     """A page of runs among many, with a filter and without, and the statements of one."""
     cells = [("rotrnn", "lru-learned")[n % 2] for n in range(bench.size.listed)]
-    config = _config()
     with bench.sessions.begin() as session:
-        new = (NewRun(config, f"listed-{n}", cell, "listops-short", 2, n, 100) for n, cell in enumerate(cells))
+        new = (NewRun(CONFIG, f"listed-{n}", cell, "listops-short", 2, n, 100) for n, cell in enumerate(cells))
         runs.add_many(session, list(new))
     bench.settle()
     statements: list[str] = []
@@ -271,34 +174,14 @@ def listed(bench: Bench) -> dict[str, float]:
     return {"list_10k_ms": 1e3 * times[0], "list_10k_filtered_ms": 1e3 * times[1], "list_queries": number}
 
 
-def exported(bench: Bench) -> dict[str, float]:
-    """Rows as files that are thrown away: rows per second, and what the process grew by."""
-    with bench.sessions() as session:
-        chosen = export.choose(session, Filters(cell=["lru-learned"], depth=[2]))
-    found: dict[str, float] = {}
-    for kind in FORMATS:
-        before, rows, began = psutil.Process().memory_info().rss, 0, time.perf_counter()
-        columns = metric_columns(bench.sessions, chosen, ["train_loss"])
-
-        def counted(source: Iterator[Any] = columns) -> Iterator[Any]:
-            nonlocal rows
-            for batch in source:
-                rows += len(batch["step"])
-                yield batch
-                if rows >= bench.size.exported:
-                    return
-
-        grown = 0
-        for _ in pieces(FORMATS[kind].writer(METRICS, {}), counted()):
-            grown = max(grown, psutil.Process().memory_info().rss - before)
-        found[f"export_{kind}_rows_per_s"] = rows / (time.perf_counter() - began)
-        found[f"export_{kind}_grown_megabytes"] = grown / 1e6
-    found["export_rows"] = float(rows)
-    found["peak_memory_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    return found
-
-
-def _fill_traces(bench: Bench, claim: runs.Claim, *, layers: int, positions: int) -> None:
+def _fill_traces(
+    bench: Bench,
+    claim: runs.Claim,
+    *,
+    layers: int,
+    positions: int,
+    measured: Sequence[str] = ("per_head", "whole"),
+) -> None:
     """Norms that wander by a third of a percent a step, in rows as long as those that ingest leaves."""
     rng = np.random.default_rng(claim.run_id.int % 2**32)
     recorded = bench.size.recorded
@@ -313,7 +196,7 @@ def _fill_traces(bench: Bench, claim: runs.Claim, *, layers: int, positions: int
             steps = np.arange(first, min(first + 512, recorded), dtype=np.int32)
             kept = profiled[(profiled >= first) & (profiled <= steps[-1])]
             made = {}
-            for statistic in ("per_head", "whole"):
+            for statistic in measured:
                 doubles = [walk(steps.size, layers) for _ in range(4)]
                 profile = walk(kept.size, layers, positions).astype(np.float32)
                 made[statistic] = Stretch(steps, *doubles, np.zeros((steps.size, layers), np.int32), kept, profile)
@@ -328,12 +211,6 @@ def _fill_traces(bench: Bench, claim: runs.Claim, *, layers: int, positions: int
                 profile=along.reshape(made["whole"].profile.shape),
             )
             trace_ingest.insert(session, run, made)
-
-
-def _config() -> dict[str, Any]:
-    from api.expansion import checked
-
-    return dict(checked({"task": {"name": "listops-short"}, "training": {"steps": 100, "warmup_steps": 0}}).config)
 
 
 def _mlflow(bench: Bench, venv: Path) -> dict[str, Any]:
@@ -354,23 +231,8 @@ def _mlflow(bench: Bench, venv: Path) -> dict[str, Any]:
     return found
 
 
-@contextmanager
-def _bench(folder: Path, size: Size) -> Iterator[Bench]:
-    with EmbeddedPostgres(folder / "postgres") as server:
-        url = server.url
-        migrate(url)
-        engine = make_engine(url, application_name="benchmark", statement_timeout_s=600.0)
-        sessions = session_factory(engine)
-        with sessions.begin() as session:
-            tokens.ensure(session, "benchmark", TOKEN)
-        app = create_app(Settings(database_url=url))
-        with TestClient(app, headers={"Authorization": f"Bearer {TOKEN}"}) as http:
-            yield Bench(url, sessions, http, size)
-        engine.dispose()
-
-
 MEASURES: dict[str, Callable[[Bench], dict[str, float]]] = {
-    each.__name__: each for each in (ingested, charted, traced, compared, listed, exported)
+    each.__name__: each for each in (ingested, charted, traced, compared, listed, exported, deleted)
 }
 
 if __name__ == "__main__":

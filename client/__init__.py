@@ -3,33 +3,27 @@
 from client.api import RotBench
 from client.connection import Connection
 from client.errors import APIUnreachable, RotBenchError
+from client.following import Progress
 from client.results import (
-    AccuracyRow,
     Attempt,
     CellModel,
     Checkpoint,
-    Claim,
     Divergence,
     Event,
-    Finding,
     HiddenNormComparison,
     HiddenNormGroup,
     HiddenNormSeries,
     HiddenNormTrace,
     LogLine,
     LogPage,
-    Measure,
     MetricSeries,
     ModelOption,
-    PairedRow,
     ProfileGroup,
     Profiles,
     Recipe,
     Run,
     RunPage,
     SingleRun,
-    Stability,
-    StabilityRow,
     Sweep,
     SweepPage,
     SweepPlan,
@@ -37,6 +31,15 @@ from client.results import (
     Worker,
 )
 from client.seeds import Difference, MetricComparison, MetricGroup, SurvivalGroup
+from client.stability import (
+    AccuracyRow,
+    Claim,
+    Finding,
+    Measure,
+    PairedRow,
+    Stability,
+    StabilityRow,
+)
 
 __all__ = [
     "APIUnreachable",
@@ -64,6 +67,7 @@ __all__ = [
     "PairedRow",
     "ProfileGroup",
     "Profiles",
+    "Progress",
     "Recipe",
     "RotBench",
     "RotBenchError",

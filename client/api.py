@@ -8,40 +8,35 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, overload
 from urllib.parse import quote
 
-from client.charts import Chart
+from client.comparisons import Comparisons, OneOrMore, OneOrMoreNumbers
 from client.connection import Connection, find
 from client.errors import RotBenchError
-from client.http import Transport
+from client.following import Progress, follow
+from client.http import Hashed, Transport
 from client.results import (
     Attempt,
     CellModel,
     Checkpoint,
     Event,
-    HiddenNormComparison,
     HiddenNormTrace,
     LogPage,
     MetricSeries,
-    Profiles,
     Purged,
     Recipe,
     Run,
     RunPage,
-    Stability,
     Sweep,
     SweepPage,
     SweepPlan,
     Task,
     Worker,
 )
-from client.seeds import Difference, MetricComparison, SurvivalGroup
-from client.wire import T, read
+from client.wire import items, read
 
 Config = Mapping[str, Any]
-OneOrMore = str | Sequence[str] | None
-OneOrMoreNumbers = int | Sequence[int] | None
 
 
-class RotBench:
+class RotBench(Comparisons):
     """A client of one RotBench API.
 
         with RotBench() as bench:
@@ -158,7 +153,7 @@ class RotBench:
         """Series of a run by key; all of them without `keys`."""
         query = {"key": keys, "after_step": after_step, "max_points": max_points}
         answer = self._http.get(_path("runs", run_id, "metrics"), query)
-        return {series.key: series for series in _items(MetricSeries, answer, "series")}
+        return {series.key: series for series in items(MetricSeries, answer, "series")}
 
     def hidden_norms(
         self,
@@ -178,15 +173,43 @@ class RotBench:
 
     def attempts(self, run_id: str) -> tuple[Attempt, ...]:
         """Each try at the run, first to last."""
-        return _items(Attempt, self._http.get(_path("runs", run_id, "attempts")))
+        return items(Attempt, self._http.get(_path("runs", run_id, "attempts")))
 
     def history(self, run_id: str, *, after: int = 0) -> tuple[Event, ...]:
         """What happened to the run, first to last, after the event of that id."""
-        return _items(Event, self._http.get(_path("runs", run_id, "history"), {"after": after, "limit": 2000}))
+        return items(Event, self._http.get(_path("runs", run_id, "history"), {"after": after, "limit": 2000}))
+
+    def follow(self, run_id: str, *, after: int = 0, patience_s: float = 60.0) -> Iterator[Event | Progress]:
+        """What happens to the run, as it happens, and how far it is; ends when the run has ended.
+
+        A connection that breaks is taken up again behind the last event received.
+
+        Args:
+            run_id: Which run.
+            after: Only events with a higher id.
+            patience_s: How long the API may be away at a stretch.
+        """
+        return follow(self._http, _path("runs", run_id, "events"), after=after, patience_s=patience_s)
 
     def checkpoints(self, run_id: str) -> tuple[Checkpoint, ...]:
         """The checkpoints that are kept."""
-        return _items(Checkpoint, self._http.get(_path("runs", run_id, "checkpoints")))
+        return items(Checkpoint, self._http.get(_path("runs", run_id, "checkpoints")))
+
+    def checkpoint(self, run_id: str, step: int, sink: BinaryIO, *, attempt: int | None = None) -> str:
+        """Write a checkpoint's file into the sink; its SHA-256, which the bytes have.
+
+        Raises:
+            RotBenchError: There is none, the API cannot reach it, or other bytes came than the worker wrote.
+        """
+        hashed = Hashed(sink)
+        path = _path("runs", run_id, "checkpoints", str(step), "file")
+        headers = self._http.download(path, {"attempt": attempt}, hashed)
+        if headers["x-rotbench-sha256"] != hashed.sha256:
+            raise RotBenchError(
+                f"the checkpoint of step {step} came with other bytes than were written",
+                remedy="download it again; when that helps nothing, take an earlier one",
+            )
+        return hashed.sha256
 
     def sweep(
         self,
@@ -216,10 +239,17 @@ class RotBench:
         )
         return read(Sweep, self._http.post("/v1/sweeps", body, key=idempotency_key or str(uuid.uuid4())))
 
-    def plan_sweep(self, config: Config, grid: Mapping[str, Sequence[Any]], *, match: str | None = None) -> SweepPlan:
-        """Check a sweep and count its runs; nothing is started or stored."""
-        body = _without_none({"config": dict(config), "grid": dict(grid), "dry_run": True, "match": match})
-        return read(SweepPlan, self._http.post("/v1/sweeps", body, key=str(uuid.uuid4())))
+    def plan_sweep(
+        self,
+        config: Config,
+        grid: Mapping[str, Sequence[Any]],
+        *,
+        match: str | None = None,
+        dedupe: str | None = None,
+    ) -> SweepPlan:
+        """Check a sweep and count its runs and what they would take; nothing is started or stored."""
+        body = {"config": dict(config), "grid": dict(grid), "dry_run": True, "match": match, "dedupe": dedupe}
+        return read(SweepPlan, self._http.post("/v1/sweeps", _without_none(body), key=str(uuid.uuid4())))
 
     def get_sweep(self, sweep_id: str) -> Sweep:
         """One sweep as it stands."""
@@ -287,129 +317,6 @@ class RotBench:
             return self.get_sweep(started.id)
         return self.run(started if isinstance(started, str) else started.id)
 
-    def compare_hidden_norms(
-        self,
-        *,
-        statistic: str = "relative",
-        sweep_id: str | None = None,
-        task: str | None = None,
-        cell: OneOrMore = None,
-        depth: OneOrMoreNumbers = None,
-        layer: int | None = None,
-        runs: bool = False,
-        scale: str | None = None,
-    ) -> HiddenNormComparison:
-        """Hidden norms per cell, depth and layer: mean over seeds with n and a 95% interval per step.
-
-        With `runs`, each group also holds the curve of every seed; with scale "log" the mean is geometric and its
-        interval that of the logarithms.
-        """
-        query = {
-            "statistic": statistic,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
-            "layer": layer,
-            "runs": runs,
-            "scale": scale,
-        }
-        return read(HiddenNormComparison, self._http.get("/v1/compare/hidden-norms", query))
-
-    def compare_profiles(
-        self,
-        *,
-        statistic: str = "per_head",
-        sweep_id: str | None = None,
-        task: str | None = None,
-        cell: OneOrMore = None,
-        depth: OneOrMoreNumbers = None,
-        step: int | None = None,
-    ) -> Profiles:
-        """Norms along the sequence per cell, depth and layer: at the last kept step, or at the last up to `step`."""
-        query = {
-            "statistic": statistic,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
-            "step": step,
-        }
-        return read(Profiles, self._http.get("/v1/compare/profiles", query))
-
-    def stability(
-        self,
-        *,
-        sweep_id: str | None = None,
-        task: str | None = None,
-        cell: OneOrMore = None,
-        depth: OneOrMoreNumbers = None,
-    ) -> Stability:
-        """The stability numbers with intervals, paired differences and the verdict on the claim."""
-        query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
-        return read(Stability, self._http.get("/v1/compare/stability", query))
-
-    def compare_metrics(
-        self,
-        key: str,
-        *,
-        sweep_id: str | None = None,
-        task: str | None = None,
-        cell: OneOrMore = None,
-        depth: OneOrMoreNumbers = None,
-        group_by: OneOrMore = None,
-        max_steps: int | None = None,
-    ) -> MetricComparison:
-        """One metric per cell, depth and the fields of `group_by`: statistics over seeds at each step."""
-        query = {
-            "key": key,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
-            "group_by": group_by,
-            "max_steps": max_steps,
-        }
-        return read(MetricComparison, self._http.get("/v1/compare/metrics", query))
-
-    def survival(
-        self,
-        *,
-        sweep_id: str | None = None,
-        task: str | None = None,
-        cell: OneOrMore = None,
-        depth: OneOrMoreNumbers = None,
-    ) -> tuple[SurvivalGroup, ...]:
-        """The share of seeds neither diverged nor stuck, per cell and depth, by step."""
-        query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
-        return _items(SurvivalGroup, self._http.get("/v1/compare/survival", query), "groups")
-
-    def differences(
-        self,
-        key: str = "test_accuracy",
-        *,
-        reference: str = "rotrnn",
-        sweep_id: str | None = None,
-        task: str | None = None,
-        cell: OneOrMore = None,
-        depth: OneOrMoreNumbers = None,
-    ) -> tuple[Difference, ...]:
-        """The last value of a metric in each cell minus that in the reference, paired by depth and seed."""
-        query = {
-            "key": key,
-            "reference": reference,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
-        }
-        return _items(Difference, self._http.get("/v1/compare/differences", query), "rows")
-
-    def chart(self, run_ids: OneOrMore, keys: OneOrMore, *, buckets: int | None = None) -> Chart:
-        """Metrics of several runs, each summed up in the same buckets of steps; a short series comes whole."""
-        query = {"run_id": run_ids, "key": keys, "buckets": buckets}
-        return read(Chart, self._http.get("/v1/charts/metrics", query))
-
     def export(self, what: str, kind: str, sink: BinaryIO, **filters: Any) -> dict[str, Any]:
         """Write everything that was measured into a binary file, unthinned.
 
@@ -438,19 +345,19 @@ class RotBench:
 
     def tasks(self) -> tuple[Task, ...]:
         """The data sets."""
-        return _items(Task, self._http.get("/v1/tasks"))
+        return items(Task, self._http.get("/v1/tasks"))
 
     def models(self) -> tuple[CellModel, ...]:
         """The cells and their options."""
-        return _items(CellModel, self._http.get("/v1/models"))
+        return items(CellModel, self._http.get("/v1/models"))
 
     def recipes(self) -> tuple[Recipe, ...]:
         """The complete configurations that come with RotBench."""
-        return _items(Recipe, self._http.get("/v1/recipes"))
+        return items(Recipe, self._http.get("/v1/recipes"))
 
     def workers(self) -> tuple[Worker, ...]:
         """The workers by their last beat."""
-        return _items(Worker, self._http.get("/v1/workers"))
+        return items(Worker, self._http.get("/v1/workers"))
 
     def ready(self) -> bool:
         """Whether the API answers and its database is in order."""
@@ -463,11 +370,6 @@ class RotBench:
 
 def _path(*parts: str) -> str:
     return "/v1/" + "/".join(quote(part, safe="") for part in parts)
-
-
-def _items(wanted: type[T], answer: Any, name: str = "items") -> tuple[T, ...]:
-    listed = answer.get(name) if isinstance(answer, dict) else None
-    return tuple(read(wanted, item) for item in (listed if isinstance(listed, list) else []))
 
 
 def _without_none(body: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,11 @@ class RotBenchError(Exception):
             return self.detail
         return f"{self.detail.rstrip('.')}: {self.remedy}"
 
+    @property
+    def away(self) -> bool:
+        """Whether the API, or what it needs, cannot be reached now, so that the same question may be answered later."""
+        return (self.status or 0) >= 500
+
     @classmethod
     def from_problem(cls, status: int, problem: Mapping[str, Any]) -> "RotBenchError":
         """The error that a problem document describes."""
@@ -61,3 +66,7 @@ class APIUnreachable(RotBenchError):
     def __init__(self, detail: str, *, url: str | None, remedy: str) -> None:
         self.url = url
         super().__init__(detail, title="API unreachable", remedy=remedy)
+
+    @property
+    def away(self) -> bool:
+        return True

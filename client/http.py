@@ -1,9 +1,10 @@
 """How is one request made? JSON over HTTP with a token, retries where they are safe, problems as errors."""
 
+import hashlib
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import httpx2
@@ -15,6 +16,32 @@ from client.wire import plain
 Query = Mapping[str, Any]
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 AWAY = frozenset({502, 503, 504})
+SILENCE_S = 60.0
+"""A stream says something every 15 s; one that is silent for longer than this is dead."""
+
+
+class Sink(Protocol):
+    """Where bytes go."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class Hashed:
+    """A sink that sums up what goes through it."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._digest = hashlib.sha256()
+
+    def write(self, data: bytes, /) -> None:
+        """Pass the bytes on."""
+        self._digest.update(data)
+        self._sink.write(data)
+
+    @property
+    def sha256(self) -> str:
+        """Of all bytes so far."""
+        return self._digest.hexdigest()
 
 
 class Transport:
@@ -76,7 +103,7 @@ class Transport:
         """The decoded answer of a GET."""
         return self._send("GET", path, query=query)
 
-    def download(self, path: str, query: Query, sink: BinaryIO) -> Mapping[str, str]:
+    def download(self, path: str, query: Query, sink: Sink) -> Mapping[str, str]:
         """Write the bytes of a GET into the sink as they come; the answer's headers.
 
         Raises:
@@ -90,6 +117,22 @@ class Transport:
                 for piece in answer.iter_bytes():
                     sink.write(piece)
                 return dict(answer.headers)
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from error
+
+    def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
+        """The lines of a GET as they come, without their ends.
+
+        Raises:
+            APIUnreachable: There is no answer, it broke off, or it was silent for too long.
+        """
+        waits = httpx2.Timeout(self._client.timeout.connect, read=SILENCE_S)
+        try:
+            with self._client.stream("GET", path, headers=dict(headers), timeout=waits) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    self._decoded(answer)
+                yield from answer.iter_lines()
         except httpx2.TransportError as error:
             raise self._unreachable(error) from error
 

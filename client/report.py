@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from client.palette import cell_order, cell_style
-from client.results import AccuracyRow, OverDepthRow, PairedRow, Stability, StabilityRow
+from client.stability import AccuracyRow, OverDepthRow, PairedRow, Stability, StabilityRow
 
 ABSENT = "-"
 SPREADS = (

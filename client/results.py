@@ -22,7 +22,9 @@ class Run:
     """One training run as it stands; `latest` maps a metric's key to its last value.
 
     state_size counts real numbers over all layers, flops_per_token multiplications and additions of a forward pass;
-    stuck says whether the loss stays at that of a guess, and is None while it is too early to say.
+    stuck says whether the loss stays at that of a guess, and is None while it is too early to say; waits_for says why
+    no worker may take a queued run yet. confusion[c][d] counts test examples of class c that were taken for d; only a
+    run that was asked for by its id has it. below_floor says whether a simple method tests better.
     """
 
     id: str
@@ -53,6 +55,9 @@ class Run:
     state_size: int | None = None
     flops_per_token: int | None = None
     stuck: bool | None = None
+    waits_for: str | None = None
+    confusion: tuple[tuple[int, ...], ...] | None = None
+    below_floor: bool | None = None
 
     @property
     def active(self) -> bool:
@@ -75,7 +80,10 @@ class RunPage:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A grid of runs; `counts` maps a status to how many runs have it, `reused` counts runs that existed before."""
+    """A grid of runs; `counts` maps a status to how many runs have it, `reused` counts runs that existed before.
+
+    match names what its cells were given in common: d_state, parameters or flops.
+    """
 
     id: str
     name: str | None
@@ -87,6 +95,7 @@ class Sweep:
     runs: tuple[str, ...] = ()
     reused: int = 0
     combinations: tuple[dict[str, Any], ...] = ()
+    match: str = "d_state"
     filled: int = 0
     seconds_left: float | None = None
 
@@ -346,124 +355,6 @@ class Profiles:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """What one stability number means."""
-
-    name: str
-    title: str
-    definition: str
-    unit: str
-
-
-@dataclass(frozen=True)
-class StabilityRow:
-    """One measure of one cell and depth over seeds, with its 95% interval; None where n is too small."""
-
-    task: str
-    cell: str
-    depth: int
-    measure: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-    n: int
-    bootstrap_low: float | None = None
-    bootstrap_high: float | None = None
-
-
-@dataclass(frozen=True)
-class PairedRow:
-    """A cell minus RotRNN at equal depth and seed; depth None is over all depths."""
-
-    task: str
-    cell: str
-    depth: int | None
-    measure: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    n: int
-    bootstrap_low: float | None = None
-    bootstrap_high: float | None = None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Whether a statement is seen in the numbers; None when they do not decide it."""
-
-    seen: bool | None
-    text: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The claim under test, in its two halves, and the verdict as one sentence."""
-
-    rotrnn_constant: Finding
-    lru_not_constant: Finding
-    sentence: str
-
-
-@dataclass(frozen=True)
-class AccuracyRow:
-    """Final test accuracy of one cell and depth over seeds, in [0, 1], with its 95% interval."""
-
-    task: str
-    cell: str
-    depth: int
-    estimate: float | None
-    low: float | None
-    high: float | None
-    n: int
-    bootstrap_low: float | None = None
-    bootstrap_high: float | None = None
-
-
-@dataclass(frozen=True)
-class OverDepthRow:
-    """How far a cell's final norms lie apart over depths, by the seeds that have every one of them."""
-
-    task: str
-    cell: str
-    measure: str
-    depths: tuple[int, ...]
-    estimate: float | None
-    low: float | None
-    high: float | None
-    n: int
-    bootstrap_low: float | None = None
-    bootstrap_high: float | None = None
-
-
-@dataclass(frozen=True)
-class CostRow:
-    """What the networks of one task, cell and depth need; several rows where they differ in size."""
-
-    task: str
-    cell: str
-    depth: int
-    parameters: int
-    state_size: int
-    flops_per_token: int
-
-
-@dataclass(frozen=True)
-class Stability:
-    """The stability numbers of the chosen runs, as the API computed them; warnings name the runs left out."""
-
-    measures: tuple[Measure, ...]
-    rows: tuple[StabilityRow, ...]
-    paired: tuple[PairedRow, ...]
-    claim: Claim
-    accuracy: tuple[AccuracyRow, ...]
-    warnings: tuple[str, ...] = ()
-    paired_settling: tuple[PairedRow, ...] = ()
-    over_depth: tuple[OverDepthRow, ...] = ()
-    depth_measure: Measure | None = None
-    costs: tuple[CostRow, ...] = ()
-
-
-@dataclass(frozen=True)
 class PublishedFigure:
     """A test accuracy that others have reported, None where training failed; mark is S (sourced) or U (unverified)."""
 
@@ -498,6 +389,8 @@ class Task:
     floor_majority: float | None = None
     floor_simple: float | None = None
     floor_method: str = ""
+    half_rate: bool = False
+    class_names: tuple[str, ...] = ()
     published: tuple[PublishedFigure, ...] = ()
 
     @property
@@ -540,7 +433,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker by its last beat; state is idle, busy or unknown."""
+    """A worker by its last beat; state is idle, busy or unknown; memory is None where it is not known.
+
+    data names the tasks whose published data are at hand there; resident_mib is what the worker and its trainer hold.
+    """
 
     id: str
     host: str
@@ -551,3 +447,7 @@ class Worker:
     beat_age_s: float
     state: str
     run_id: str | None
+    data: tuple[str, ...] = ()
+    resident_mib: int | None = None
+    host_total_mib: int | None = None
+    host_available_mib: int | None = None

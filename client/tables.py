@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TextIO
 
-from client.results import HiddenNormTrace, MetricSeries, Run, Stability
+from client.results import HiddenNormTrace, MetricSeries, Run
+from client.stability import Stability
 from client.wire import plain
 
 COST = ("state_size", "flops_per_token", "stuck")

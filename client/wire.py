@@ -47,6 +47,12 @@ def read(wanted: type[T], payload: object) -> T:
         ) from error
 
 
+def items(wanted: type[T], answer: Any, name: str = "items") -> tuple[T, ...]:
+    """The results of a list that stands under a name in the answer."""
+    listed = answer.get(name) if isinstance(answer, dict) else None
+    return tuple(read(wanted, item) for item in (listed if isinstance(listed, list) else []))
+
+
 def plain(value: Any) -> Any:
     """A result as plain JSON values, non-finite floats as strings; `read` gives the same result back."""
     if isinstance(value, float):

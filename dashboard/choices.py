@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from client import Run, Sweep
+from client import Run, SurvivalGroup, Sweep
 from dashboard.palette import cell_title, in_order
 
 ALL_RUNS = "All runs"
@@ -25,8 +25,8 @@ def begin(key: str, default: str, options: Sequence[str]) -> None:
         st.query_params[key] = default
 
 
-def cells(label: str, runs: Sequence[Run], *, placeholder: str, width: int) -> list[str]:
-    """The cells that the reader picks among those of the runs; none picked means no choice."""
+def cells(label: str, runs: Sequence[Run | SurvivalGroup], *, placeholder: str, width: int) -> list[str]:
+    """The cells that the reader picks among those of the runs or groups; none picked means no choice."""
     return st.multiselect(
         label,
         in_order({run.cell for run in runs}),
@@ -38,8 +38,8 @@ def cells(label: str, runs: Sequence[Run], *, placeholder: str, width: int) -> l
     )
 
 
-def depths(label: str, runs: Sequence[Run], *, placeholder: str, width: int) -> list[int]:
-    """The depths that the reader picks among those of the runs; none picked means no choice."""
+def depths(label: str, runs: Sequence[Run | SurvivalGroup], *, placeholder: str, width: int) -> list[int]:
+    """The depths that the reader picks among those of the runs or groups; none picked means no choice."""
     picked = st.multiselect(
         label,
         [str(depth) for depth in sorted({run.depth for run in runs})],

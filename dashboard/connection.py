@@ -4,9 +4,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 
@@ -15,10 +17,15 @@ from client.connection import find
 from client.http import Transport
 
 T = TypeVar("T")
-KEPT = 64
+KEPT = 96
 """How many answers are kept."""
 SILENCE_S = 2.0
 """After a failure, questions are answered from memory for so long, so that a page does not wait once per question."""
+QUICK_S = 0.15
+PATIENCE = 4.0
+"""An answer that took longer than QUICK_S is fresh for so many times as long, so that watching leaves the API idle."""
+AT_ONCE = 4
+"""How many questions are asked ahead at the same time."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,28 @@ class Answer(Generic[T]):
     value: T | None
     at: datetime | None
     problem: RotBenchError | None = None
+
+
+@dataclass(eq=False)
+class _Turn:
+    """Who asks a question now; others who have the same one wait."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """An answer, when it came by the monotonic clock, and how long it took."""
+
+    answer: Answer[Any]
+    came: float
+    took: float
+
+    def is_fresh(self, fresh_s: float) -> bool:
+        return time.monotonic() - self.came < max(fresh_s, PATIENCE * (self.took - QUICK_S))
+
+
+_NOTHING = _Kept(Answer(None, None), -1e9, 0.0)
 
 
 class Line:
@@ -40,8 +69,10 @@ class Line:
     def __init__(self, connect: Callable[[], RotBench]) -> None:
         self._connect = connect
         self._client: RotBench | None = None
-        self._kept: OrderedDict[Hashable, tuple[float, Answer[Any]]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._lock = threading.Lock()
+        self._turns: WeakValueDictionary[Hashable, _Turn] = WeakValueDictionary()
+        self._askers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ahead")
         self._silent_until = 0.0
         self._failure: RotBenchError | None = None
         self.away_since: datetime | None = None
@@ -50,16 +81,30 @@ class Line:
         """The answer to a question: a kept one that is fresh, else a new one, else the last with the problem.
 
         Args:
-            question: Names the question; equal questions share an answer.
+            question: Names the question; equal questions share an answer, and one that is under way is waited for.
             call: Asks it.
             fresh_s: A kept answer that is younger is good enough.
         """
+        began = time.monotonic()
         with self._lock:
-            asked, last = self._kept.get(question, (-1e9, Answer(None, None)))
-        now = time.monotonic()
-        if now - asked < fresh_s:
-            return last
-        if self._failure is not None and now < self._silent_until:
+            turn = self._turns.setdefault(question, _Turn())
+        with turn.lock:
+            with self._lock:
+                last = self._kept.get(question, _NOTHING)
+            if last.came >= began or last.is_fresh(fresh_s):
+                return last.answer
+            return self._anew(question, call, last.answer)
+
+    def ahead(self, question: Hashable, call: Callable[[RotBench], object], *, fresh_s: float = 0.8) -> None:
+        """Begin to ask what `ask` is about to be asked, beside other questions."""
+        with self._lock:
+            at_hand = self._kept.get(question, _NOTHING).is_fresh(fresh_s)
+        if not at_hand:
+            self._askers.submit(self.ask, question, call, fresh_s=fresh_s)
+
+    def _anew(self, question: Hashable, call: Callable[[RotBench], T], last: Answer[T]) -> Answer[T]:
+        began = time.monotonic()
+        if self._failure is not None and began < self._silent_until:
             return Answer(last.value, last.at, self._failure)
         try:
             answer = Answer(self.tell(call), datetime.now(UTC))
@@ -67,8 +112,9 @@ class Line:
             if is_away(problem):
                 return Answer(last.value, last.at, problem)
             return Answer(None, None, problem)
+        came = time.monotonic()
         with self._lock:
-            self._kept[question] = (time.monotonic(), answer)
+            self._kept[question] = _Kept(answer, came, came - began)
             self._kept.move_to_end(question)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -97,7 +143,7 @@ class Line:
     def forget(self) -> None:
         """Count every kept answer as old: after a change, the next question is asked anew."""
         with self._lock:
-            self._kept = OrderedDict((question, (-1e9, answer)) for question, (_, answer) in self._kept.items())
+            self._kept = OrderedDict((name, replace(kept, came=-1e9)) for name, kept in self._kept.items())
 
 
 def is_away(problem: RotBenchError) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from client import Run, Worker
 from dashboard.palette import status_look
 from dashboard.sheets import Sheet, title
-from dashboard.words import NOTHING, duration, plural
+from dashboard.words import NOTHING, duration, listed, plural
 
 PRIORITIES = ("high", "normal", "low")
 LONG_S = 20.0
@@ -41,6 +41,8 @@ def waits_for(run: Run, ahead: int, workers: Sequence[Worker], waited_s: float) 
         workers: All that are known.
         waited_s: How long it has waited.
     """
+    if run.waits_for:
+        return run.waits_for
     alive = [worker for worker in workers if worker.state != "unknown"]
     again = f"tried {plural(run.attempt, 'time')} before ({run.reason}); " if run.attempt and run.reason else ""
     if not alive:
@@ -66,6 +68,9 @@ def workers_sheet(workers: Sequence[Worker], running: Sequence[Run]) -> Sheet:
         "Run": ["" if run is None else title(run) for run in runs],
         "Progress": [None if run is None else 100 * run.progress for run in runs],
         "Steps per second": [None if run is None else steps_per_s(run) for run in runs],
+        "Memory": [NOTHING if worker.resident_mib is None else f"{worker.resident_mib:,} MiB" for worker in ordered],
+        "Host has left": [_left(worker) for worker in ordered],
+        "Data": [listed([*worker.data]) or NOTHING for worker in ordered],
         "Last beat": [f"{duration(worker.beat_age_s)} ago" for worker in ordered],
         "Since": [worker.started_at for worker in ordered],
     }
@@ -88,6 +93,13 @@ def queue_sheet(waiting: Sequence[Run], workers: Sequence[Worker], now: datetime
             for ahead, (run, seconds) in enumerate(zip(waiting, waited, strict=True))
         ],
     }
+
+
+def _left(worker: Worker) -> str:
+    """What the host has to spare of its memory."""
+    if worker.host_available_mib is None or worker.host_total_mib is None:
+        return NOTHING
+    return f"{worker.host_available_mib / 1024:,.1f} of {worker.host_total_mib / 1024:,.1f} GiB"
 
 
 def _rank(priority: str) -> int:

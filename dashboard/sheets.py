@@ -1,7 +1,7 @@
 """Which tables stand on the pages? Results of the client in, columns of readable cells out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -57,12 +57,13 @@ def numbers_sheet(stability: Stability) -> Sheet:
 
 
 def paired_sheet(stability: Stability) -> Sheet:
-    """Each LRU against RotRNN at equal depth and seed: how many times as far its norm moves, and what that decides."""
-    rows = sorted(
-        stability.paired, key=lambda r: (in_order({p.cell for p in stability.paired}).index(r.cell), r.depth or 0)
-    )
-    return _columns(
-        [
+    """Each LRU against RotRNN at equal seed, per depth and over all: how much further it moves and later it settles."""
+    order = in_order({row.cell for row in stability.paired})
+    settling = {(row.task, row.cell, row.depth): row for row in stability.paired_settling}
+    lines = []
+    for row in sorted(stability.paired, key=lambda r: (order.index(r.cell), r.depth is None, r.depth or 0)):
+        later = settling.get((row.task, row.cell, row.depth))
+        lines.append(
             {
                 "Cell": [row.cell],
                 "Depth": "all" if row.depth is None else str(row.depth),
@@ -71,8 +72,29 @@ def paired_sheet(stability: Stability) -> Sheet:
                 "Difference, ln": number(row.difference),
                 "Seeds": row.n,
                 "Seen": _verdict(row),
+                "Settles later by, steps": NOTHING if later is None else _bounded(later, number),
             }
-            for row in rows
+        )
+    return _columns(lines)
+
+
+def over_depth_sheet(stability: Stability) -> Sheet:
+    """One line per cell: how far its final norms lie apart over depths."""
+    order = in_order({row.cell for row in stability.over_depth})
+    return _columns(
+        [
+            {
+                "Cell": [row.cell],
+                "Depths": ", ".join(map(str, row.depths)),
+                "Largest over smallest": ratio(row.estimate),
+                "95% interval": (
+                    interval(ratio(row.low), ratio(row.high))
+                    if row.low is not None and row.high is not None
+                    else NOTHING
+                ),
+                "Seeds": row.n,
+            }
+            for row in sorted(stability.over_depth, key=lambda row: order.index(row.cell))
         ]
     )
 
@@ -175,6 +197,13 @@ def _accuracy(row: AccuracyRow | None) -> str:
     if row.low is None or row.high is None:
         return percent(row.estimate)
     return f"{percent(row.estimate)}  ({interval(f'{100 * row.low:.1f}', f'{100 * row.high:.1f}')})"
+
+
+def _bounded(row: PairedRow, said: Callable[[float | None], str]) -> str:
+    """A difference with its interval."""
+    if row.low is None or row.high is None:
+        return said(row.difference)
+    return f"{said(row.difference)}  ({interval(said(row.low), said(row.high))})"
 
 
 def _whole(row: PairedRow) -> bool:

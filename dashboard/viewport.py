@@ -11,7 +11,7 @@ _KEY = "viewport"
 _SCRIPT = """
 export default function ({ setStateValue }) {
   const steps = %s;
-  let last = null;
+  let last = steps.length;
   const tell = () => {
     const width = document.documentElement.clientWidth;
     const size = steps.filter((step) => width >= step).length;
@@ -30,7 +30,7 @@ def _ruler() -> Callable[..., Any]:
 
 
 def measure() -> None:
-    """Put the ruler on the page; once, in the entry."""
+    """Put the ruler on the page; once, in the entry. It says nothing of a width that is taken for granted."""
     _ruler()(key=_KEY, default={"size": len(STEPS)}, on_size_change=lambda: None, height=1)
 
 

@@ -74,6 +74,12 @@ class TaskConfig:
         """The task's entry in TASKS."""
         return TASKS[self.name]
 
+    @property
+    def needs_data(self) -> str | None:
+        """Name of the published data that have to be on the machine; None where the examples are made."""
+        reads = self.release or (self.info.released and not self.info.generated)
+        return self.name if reads else None
+
     def size(self, split: str) -> int:
         """Number of examples in "train", "validation" or "test"."""
         chosen = getattr(self, f"{split}_size")

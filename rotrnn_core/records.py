@@ -5,8 +5,9 @@ A line holds NaN and infinities as Python's json writes them, so that every floa
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+Split = Literal["validation", "test", "half_rate_test"]
 Statistic = Literal["per_head", "whole", "relative"]
 STATISTICS: tuple[Statistic, ...] = ("per_head", "whole", "relative")
 
@@ -51,11 +52,12 @@ class Loss:
 class Evaluation:
     """Loss and accuracy over a whole split, in evaluation mode, after `step` updates.
 
-    `chosen_step` says which step's network it was, where validation has chosen an earlier one.
+    half_rate_test is the test split with every second sample left out, each step standing for two. `chosen_step` says
+    which step's network it was, where validation has chosen an earlier one.
     """
 
     step: int
-    split: Literal["validation", "test"]
+    split: Split
     loss: float
     accuracy: float
     chosen_step: int | None = None
@@ -64,6 +66,14 @@ class Evaluation:
         """Series name to value."""
         found = {f"{self.split}_loss": self.loss, f"{self.split}_accuracy": self.accuracy}
         return found if self.chosen_step is None else found | {f"{self.split}_chosen_step": float(self.chosen_step)}
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """What the tested network said: counts[c][d] examples of class c of the test split were taken for class d."""
+
+    step: int
+    counts: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -118,11 +128,8 @@ class Finished:
     step: int
 
 
-Record = Started | Loss | Evaluation | HiddenNorms | Checkpoint | CheckpointMissed | Divergence | Finished
-_KINDS: dict[str, type[Record]] = {
-    kind.__name__: kind
-    for kind in (Started, Loss, Evaluation, HiddenNorms, Checkpoint, CheckpointMissed, Divergence, Finished)
-}
+Record = Started | Loss | Evaluation | Confusion | HiddenNorms | Checkpoint | CheckpointMissed | Divergence | Finished
+_KINDS: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
 
 
 def to_line(record: Record) -> str:
@@ -140,8 +147,11 @@ def from_line(line: str) -> Record:
     kind = _KINDS.get(str(fields.pop("record", None))) if isinstance(fields, dict) else None
     if kind is None:
         raise ValueError(f"not a record: {line[:80]!r}")
+    for name, value in fields.items():
+        if type(value) is list:
+            fields[name] = _frozen(value)
     try:
-        return kind(**{name: _frozen(value) for name, value in fields.items()})
+        return kind(**fields)
     except TypeError as error:
         raise ValueError(f"not a {kind.__name__}: {line[:80]!r}") from error
 

@@ -1,11 +1,10 @@
 """What does the eye need of many long series? The points of each bucket summed up, in the same buckets for all.
 
-A run is cut into one to two thousand blocks of steps, whose points are summed up as they come in; a bucket is a whole
-number of blocks of every run. A block that a resume has cut gives its points one by one, so that no superseded point
-counts.
+A bucket is a whole number of blocks (store/metric_blocks.py) of every run. A block that a resume has cut gives its
+points one by one, so that no superseded point counts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -24,18 +23,16 @@ from sqlalchemy import (
     literal,
     null,
     select,
-    text,
     union_all,
 )
 from sqlalchemy.dialects.postgresql import aggregate_order_by, array
 from sqlalchemy.orm import Session
 
 from store.effective import windows
+from store.engine import BINARY
+from store.metric_blocks import block_of
 from store.metrics import is_finite
 from store.tables import MetricBlockRow, MetricRow, RunRow
-
-_LEAST_BLOCK = 4
-_FEWEST_BLOCKS = 1024
 
 
 @dataclass(frozen=True)
@@ -66,11 +63,6 @@ class Chart:
     lines: list[Line]
 
 
-def block_of(total_steps: int) -> int:
-    """Steps of each block of a run: a power of 2, so that a longer run's block is a multiple of a shorter one's."""
-    return max(_LEAST_BLOCK, 1 << (total_steps // _FEWEST_BLOCKS).bit_length() >> 1)
-
-
 def read(session: Session, run_ids: Sequence[UUID], keys: Sequence[str], buckets: int) -> Chart:
     """The effective series of the runs in at most `buckets` equal buckets over the longest run.
 
@@ -97,37 +89,6 @@ def points(session: Session, run_id: UUID, keys: Sequence[str] = ()) -> int:
     if keys:
         wanted = wanted.where(MetricBlockRow.key == any_(literal(list(keys), ARRAY(Text))))
     return session.scalar(wanted) or 0
-
-
-def sum_up(session: Session, run: RunRow, touched: Mapping[str, Sequence[int]]) -> None:
-    """Sum up again the blocks of each key, whose points are stored for the run's present attempt.
-
-    The caller holds the run's lock.
-    """
-    size = block_of(run.total_steps)
-    summed = (
-        "SELECT min(step), max(step), (min(ARRAY[step, value]))[2], (max(ARRAY[step, value]))[2], "
-        "min(value) FILTER (WHERE value - value = 0), max(value) FILTER (WHERE value - value = 0), "
-        "count(*), count(*) FILTER (WHERE value - value <> 0) FROM metrics WHERE run_id = :run_id "
-        f"AND key = touched.key AND step BETWEEN block * {size} AND block * {size} + {size - 1} "
-        "AND attempt = :attempt OFFSET 0"
-    )
-    names = ("first_step", "last_step", "first", "last", "minimum", "maximum", "points", "non_finite")
-    session.connection().execute(
-        text(
-            f"INSERT INTO metric_blocks (run_id, key, attempt, block, {', '.join(names)}) "
-            "SELECT :run_id, key, :attempt, block, summed.* "
-            "FROM unnest(CAST(:keys AS text[]), CAST(:blocks AS int[])) AS touched (key, block), "
-            f"LATERAL ({summed}) AS summed ON CONFLICT ON CONSTRAINT pk_metric_blocks DO UPDATE SET "
-            + ", ".join(f"{name} = excluded.{name}" for name in names)
-        ),
-        {
-            "run_id": run.id,
-            "attempt": run.attempt,
-            "keys": [key for key, blocks in touched.items() for _ in blocks],
-            "blocks": [block for blocks in touched.values() for block in blocks],
-        },
-    )
 
 
 def _summed(run_ids: Sequence[UUID], keys: Sequence[str], width: int) -> Any:
@@ -206,7 +167,8 @@ def _summed(run_ids: Sequence[UUID], keys: Sequence[str], width: int) -> Any:
         cast(summed.non_finite, Integer),
     ]
     in_order = (func.array_agg(aggregate_order_by(column, summed.start)) for column in columns)
-    return select(summed.run_id, summed.key, *in_order).group_by(summed.run_id, summed.key)
+    of_line = select(summed.run_id, summed.key, *in_order).group_by(summed.run_id, summed.key)
+    return of_line.execution_options(**BINARY)
 
 
 def _points(places: Sequence[tuple[UUID, str]]) -> Any:
@@ -230,6 +192,7 @@ def _points(places: Sequence[tuple[UUID, str]]) -> Any:
         )
         .join(wanted, (wanted.c.run_id == point.run_id) & (wanted.c.key == point.key))
         .group_by(point.run_id, point.key)
+        .execution_options(**BINARY)
     )
 
 

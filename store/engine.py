@@ -1,11 +1,17 @@
 """How does a process reach the database? One engine and one session factory per process, made after any fork."""
 
 import json
+import select
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 
-from sqlalchemy import Engine, create_engine
+from psycopg.pq import Format
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.orm import Session, sessionmaker
+
+BINARY = {"binary_results": True}
+"""Execution option of a statement that answers long arrays or many bytes: they come as they are, not as text."""
 
 
 def make_engine(
@@ -24,7 +30,7 @@ def make_engine(
     Args:
         url: postgresql+psycopg://user:password@host:port/database.
         application_name: Shown in pg_stat_activity.
-        pool_size: Connections kept; as many again may be opened under load.
+        pool_size: Connections; as many again are opened under load, and kept: to open one takes longer than to use it.
         statement_timeout_s: Longest statement; 0 for no limit.
         idle_in_transaction_timeout_s: Longest pause inside a transaction; 0 for no limit.
         connect_timeout_s: Longest wait for the server to answer.
@@ -34,11 +40,10 @@ def make_engine(
         "idle_in_transaction_session_timeout": round(idle_in_transaction_timeout_s * 1000),
         "timezone": "UTC",
     }
-    return create_engine(
+    made = create_engine(
         url,
-        pool_size=pool_size,
-        max_overflow=pool_size,
-        pool_pre_ping=True,
+        pool_size=2 * pool_size,
+        max_overflow=0,
         json_serializer=partial(json.dumps, allow_nan=False, ensure_ascii=False, separators=(",", ":")),
         connect_args={
             "application_name": application_name,
@@ -50,6 +55,9 @@ def make_engine(
             "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
         },
     )
+    event.listen(made, "checkout", _refuse_if_ended)
+    event.listen(made, "before_cursor_execute", _in_binary)
+    return made
 
 
 class Limits(TypedDict):
@@ -74,3 +82,24 @@ def limits_within(lease_s: float) -> Limits:
 def session_factory(engine: Engine) -> sessionmaker[Session]:
     """Sessions whose rows stay readable after a commit."""
     return sessionmaker(engine, expire_on_commit=False)
+
+
+def _in_binary(_: Any, cursor: Any, *given: Any) -> None:
+    context = given[2]
+    if context is not None and context.execution_options.get("binary_results"):
+        cursor.format = Format.BINARY
+
+
+def _refuse_if_ended(connection: Any, _record: object, _proxy: object) -> None:
+    """Let the pool replace a connection that the server has ended.
+
+    An idle connection has nothing to say but its end, so that a look at its socket tells what would otherwise take a
+    question to the server before each transaction.
+
+    Raises:
+        DisconnectionError: It has ended.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        raise DisconnectionError

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from store import hidden_norms
 from store.effective import windows
+from store.engine import BINARY
 from store.runs import Filters
 from store.tables import MetricRow, RunRow
 
@@ -121,5 +122,5 @@ def points_after(
         wanted = wanted.where(point.key == any_(literal(list(keys), ARRAY(Text))))
     if last is not None:
         wanted = wanted.where(tuple_(point.key, point.step) > tuple_(*last))
-    rows = session.execute(wanted).all()
+    rows = session.execute(wanted.execution_options(**BINARY)).all()
     return Points(*(map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])))

@@ -12,6 +12,7 @@ from sqlalchemy import ARRAY, ColumnElement, Select, Text, any_, func, literal, 
 from sqlalchemy.orm import Session, aliased
 
 from store.effective import windows
+from store.engine import BINARY
 from store.tables import HiddenNormRow, RunRow
 from store.trace_encoding import Numbers
 from store.traces import BASE, Stretch, unpacked
@@ -21,12 +22,10 @@ _OF_STEPS = ("mean", "deviation", "minimum", "maximum", "non_finite")
 
 @dataclass(frozen=True)
 class Trace:
-    """The mean of one statistic in one run: steps and attempts (recorded,), mean and non_finite (recorded, layers)."""
+    """The mean of one statistic in one run: steps (recorded,), mean (recorded, layers)."""
 
     steps: NDArray[np.int32]
-    attempts: NDArray[np.int32]
     mean: NDArray[np.float64]
-    non_finite: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def size(
 
 def traces(session: Session, run_ids: Sequence[UUID], statistic: str) -> dict[UUID, Trace]:
     """The effective means of one statistic for many runs, in one query; a run without records has an empty trace."""
-    names = ("mean", "non_finite")
+    names = ("mean",)
     pieces: dict[UUID, list[dict[str, Numbers]]] = defaultdict(list)
     for found in session.execute(_effective(names, run_ids).where(HiddenNormRow.statistic == statistic)):
         pieces[found.run_id].append(_counted(found, names, found.after))
@@ -157,11 +156,15 @@ def _rows(names: Sequence[str]) -> Select[Any]:
         & (base.attempt == row.attempt)
         & (base.first_step == row.first_step)
     )
-    return select(
-        *(row.run_id, row.attempt, row.statistic, row.steps, row.layers, row.unit, row.profile_steps),
-        *(getattr(row, name) for name in names),
-        *(getattr(base, name).label(f"base_{name}") for name in names if name != "non_finite"),
-    ).outerjoin(base, beside)
+    return (
+        select(
+            *(row.run_id, row.attempt, row.statistic, row.steps, row.layers, row.unit, row.profile_steps),
+            *(getattr(row, name) for name in names),
+            *(getattr(base, name).label(f"base_{name}") for name in names if name != "non_finite"),
+        )
+        .outerjoin(base, beside)
+        .execution_options(**BINARY)
+    )
 
 
 def _effective(names: Sequence[str], run_ids: Sequence[UUID]) -> Select[Any]:
@@ -179,9 +182,11 @@ def _effective(names: Sequence[str], run_ids: Sequence[UUID]) -> Select[Any]:
 def _counted(found: Any, names: Sequence[str], after: int) -> dict[str, Numbers]:
     """The arrays of a row, cut to the steps that count."""
     steps = np.array(found.steps, dtype=np.int32)
+    cut = {name: _array(found, name) for name in names if name != "profile"} | {"steps": steps}
     inside = (steps > after) & (steps <= found.until)
-    cut = {name: _array(found, name)[inside] for name in names if name != "profile"}
-    cut |= {"steps": steps[inside], "attempts": np.full(int(inside.sum()), found.attempt, dtype=np.int32)}
+    if not inside.all():
+        cut = {name: values[inside] for name, values in cut.items()}
+    cut["attempts"] = np.full(cut["steps"].size, found.attempt, dtype=np.int32)
     if "profile" in names:
         profiled = np.array(found.profile_steps, dtype=np.int32)
         inside = (profiled > after) & (profiled <= found.until)
@@ -197,19 +202,25 @@ def _array(found: Any, name: str) -> Numbers:
 
 
 def _in_order(pieces: Sequence[dict[str, Numbers]]) -> dict[str, Numbers]:
+    pieces = sorted(pieces, key=_first_step)
     every = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-    orders = {name: np.argsort(every[name], kind="stable") for name in ("steps", "profile_steps") if name in every}
-    return {
-        name: values[orders["profile_steps" if name.startswith("profile") else "steps"]]
-        for name, values in every.items()
-    }
+    unordered = [name for name in ("steps", "profile_steps") if name in every and (np.diff(every[name]) < 0).any()]
+    for steps in unordered:
+        order = np.argsort(every[steps], kind="stable")
+        every |= {name: every[name][order] for name in every if name.startswith("profile") == (steps != "steps")}
+    return every
+
+
+def _first_step(piece: dict[str, Numbers]) -> int:
+    steps = piece["steps"] if "steps" in piece else piece["profile_steps"]
+    return int(steps[0]) if steps.size else 0
 
 
 def _trace(pieces: Sequence[dict[str, Numbers]]) -> Trace:
     if not pieces:
-        none = np.zeros(0, dtype=np.int32)
-        return Trace(none, none, np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int32))
-    return Trace(**_in_order(pieces))
+        return Trace(np.zeros(0, dtype=np.int32), np.zeros((0, 0)))
+    found = _in_order(pieces)
+    return Trace(found["steps"], found["mean"])
 
 
 def _full(statistic: str, pieces: Sequence[dict[str, Numbers]], include_profile: bool) -> FullTrace:

@@ -1,9 +1,10 @@
 """Was this request answered before? Keys that make a client's retry harmless."""
 
+from typing import cast
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import delete, func, literal, select, text, update
+from sqlalchemy import Table, Text, Uuid, bindparam, delete, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
@@ -11,31 +12,47 @@ from sqlalchemy.orm import Session
 from store.errors import KeyInFlight, KeyReused
 from store.tables import IdempotencyRow
 
+_keys = cast(Table, IdempotencyRow.__table__)
+_patience = select(func.set_config("lock_timeout", bindparam("patience", type_=Text), True)).cte("patience")
+_CLAIM = (
+    insert(_keys)
+    .from_select(
+        ["scope", "key", "body_sha256", "resource_id"],
+        select(
+            bindparam("scope", type_=Text),
+            bindparam("key", type_=Text),
+            bindparam("body_sha256", type_=Text),
+            bindparam("makes", type_=Uuid),
+        ).select_from(_patience),
+    )
+    .on_conflict_do_nothing()
+    .returning(_keys.c.key)
+)
+"""Written once: each submission sends it."""
 
-def claim(session: Session, scope: str, key: str, body_sha256: str, *, wait_s: float = 2.0) -> UUID | None:
+
+def claim(
+    session: Session, scope: str, key: str, body_sha256: str, *, makes: UUID | None = None, wait_s: float = 2.0
+) -> UUID | None:
     """Take the key for this transaction, or say what it made before.
 
     A second request with a key whose first is still in flight waits a while for that one to commit or fail.
 
     Args:
         scope: What the key is for, such as "POST /v1/runs".
+        makes: The id of what this transaction will make, where it is known; else call `fill` before the commit.
         wait_s: How long it waits.
 
     Returns:
-        None when the key is new: call `fill` before the commit. Else the id that it was filled with.
+        None when the key is new, else the id of what it has made.
 
     Raises:
         KeyReused: The key was used before with another body.
         KeyInFlight: Its first request takes longer than that; this transaction is of no more use.
     """
-    session.execute(select(func.set_config("lock_timeout", f"{round(wait_s * 1000)}ms", True)))
+    wanted = {"scope": scope, "key": key, "body_sha256": body_sha256, "makes": makes}
     try:
-        new = session.execute(
-            insert(IdempotencyRow)
-            .values(scope=scope, key=key, body_sha256=body_sha256)
-            .on_conflict_do_nothing()
-            .returning(IdempotencyRow.key)
-        ).one_or_none()
+        new = session.execute(_CLAIM, wanted | {"patience": f"{round(wait_s * 1000)}ms"}).one_or_none()
     except OperationalError as error:
         if isinstance(error.orig, psycopg.errors.LockNotAvailable):
             raise KeyInFlight(key) from error

@@ -61,6 +61,7 @@ class Batch:
         checkpoints: Checkpoints as the trainer records them.
         step: Updates completed so far.
         started: The beginning of training.
+        confusion: What the tested network took each class of the test split for.
     """
 
     metrics: Sequence[tuple[str, int, float]] = ()
@@ -69,6 +70,7 @@ class Batch:
     checkpoints: Sequence[StoredCheckpoint] = ()
     step: int | None = None
     started: Start | None = None
+    confusion: Sequence[Sequence[int]] | None = None
 
 
 def write(session: Session, run_id: UUID, attempt: int, token: UUID, batch: Batch) -> None:
@@ -82,6 +84,8 @@ def write(session: Session, run_id: UUID, attempt: int, token: UUID, batch: Batc
         _begin(session, run, batch.started)
     if batch.step is not None and batch.step > run.step:
         run.step = batch.step
+    if batch.confusion is not None:
+        run.confusion = [list(row) for row in batch.confusion]
     logs = ((sequence, at, storable(level), storable(message)) for sequence, at, level, message in batch.logs)
     checkpoints = ((made.step, made.path, made.sha256, made.size_bytes) for made in batch.checkpoints)
     for table, columns, rows, number in (

@@ -4,12 +4,12 @@ A lease ends when its run changes state, or when the reaper takes it after its e
 late, so that a database that was away for a while costs no run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from sqlalchemy import extract, func, literal, select, text, update
+from sqlalchemy import extract, func, literal, select, text, true, update
 from sqlalchemy.orm import Session
 
 from store import checkpoints, events
@@ -51,15 +51,30 @@ class FirstNonFinite(Protocol):
     def kind(self) -> str: ...
 
 
-def claim(session: Session, run_id: UUID, *, worker_id: str, lease_s: float, host: str, device: str) -> Claim | None:
-    """Take a queued run whose time has come, in one compare-and-set; None when the message was stale or too early."""
+def claim(
+    session: Session,
+    run_id: UUID,
+    *,
+    worker_id: str,
+    lease_s: float,
+    host: str,
+    device: str,
+    data: Collection[str] | None = None,
+) -> Claim | None:
+    """Take a queued run whose time has come, in one compare-and-set; None when the message was stale or too early.
+
+    Args:
+        data: The published data that the worker has; a run that needs others is not taken. None leaves that open.
+    """
     token = uuid4()
+    able = true() if data is None else RunRow.needs_data.is_(None) | RunRow.needs_data.in_(data)
     run = session.scalars(
         update(RunRow)
         .where(
             RunRow.id == run_id,
             RunRow.status.in_(sources(Status.RUNNING)),
             RunRow.not_before <= func.clock_timestamp(),
+            able,
         )
         .values(
             status=Status.RUNNING,

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session
 
 from store.effective import windows
+from store.engine import BINARY
 from store.tables import MetricRow
 
 
@@ -38,6 +39,7 @@ def read(session: Session, run_ids: Sequence[UUID], key: str) -> dict[UUID, Poin
             & (point.step <= counting.c.until),
         )
         .group_by(counting.c.run_id)
+        .execution_options(**BINARY)
     )
     return {
         run_id: Points(np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64))

@@ -10,13 +10,14 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ARRAY, Text, any_, func, literal, select, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from store import charts
+from store import metric_blocks
 from store.copying import copy_binary, copy_rows
+from store.metric_blocks import Block
 from store.plain_text import storable
-from store.tables import MetricBlockRow, RunRow
+from store.tables import RunRow
 
 _COLUMNS = ("run_id", "key", "step", "attempt", "value")
 _LAST_STEP = 2**31 - 1
@@ -45,25 +46,23 @@ def append(session: Session, run: RunRow, points: Iterable[tuple[str, int, float
     steps = {key: np.array(of_key.steps, dtype=np.int64) for key, of_key in found.items()}
     if any(some.max() > _LAST_STEP for some in steps.values()):
         raise ValueError(f"a step is larger than {_LAST_STEP}, the last one that can be kept")
-    if _all_later(session, run, steps):
+    size = metric_blocks.block_of(run.total_steps)
+    last = metric_blocks.last_ones(session, run, list(steps))
+    if all(_all_later(some, last.get(key)) for key, some in steps.items()):
         values = {key: np.array(of_key.values, dtype=np.float64) for key, of_key in found.items()}
         rows = (_rows(run.id, run.attempt, key, steps[key], values[key]) for key in found)
         copy_binary(session, "metrics", _COLUMNS, rows)
+        summed = {key: metric_blocks.summed(steps[key], values[key], size) for key in found}
+        metric_blocks.add(session, run, summed, last)
     else:
         _merge(session, run, found)
-    size = charts.block_of(run.total_steps)
-    charts.sum_up(session, run, {key: np.unique(some // size).tolist() for key, some in steps.items()})
+        touched = {key: np.unique(some // size).tolist() for key, some in steps.items()}
+        metric_blocks.sum_again(session, run, touched)
 
 
-def _all_later(session: Session, run: RunRow, steps: Mapping[str, NDArray[np.int64]]) -> bool:
-    """Whether the steps of each key ascend, and begin behind the last one stored."""
-    if not all((np.diff(some) > 0).all() for some in steps.values()):
-        return False
-    block = MetricBlockRow
-    stored = select(block.key, func.max(block.last_step)).where(
-        block.run_id == run.id, block.key == any_(literal(list(steps), ARRAY(Text))), block.attempt == run.attempt
-    )
-    return all(steps[key][0] > last for key, last in session.execute(stored.group_by(block.key)))
+def _all_later(steps: NDArray[np.int64], last: Block | None) -> bool:
+    """Whether the steps ascend, and begin behind the last one stored."""
+    return (last is None or steps[0] > last.last_step) and bool((np.diff(steps) > 0).all())
 
 
 def _rows(run_id: UUID, attempt: int, key: str, steps: NDArray[np.int64], values: NDArray[np.float64]) -> bytes:

@@ -26,6 +26,7 @@ from sqlalchemy.dialects.postgresql import aggregate_order_by, array
 from sqlalchemy.orm import Session
 
 from store.effective import windows
+from store.engine import BINARY
 from store.tables import MetricRow, RunRow
 
 _KEPT_PER_BUCKET = 5
@@ -173,8 +174,7 @@ def _series(session: Session, points: Select[str, int, int, float], keys: Sequen
         for column in (point.step, point.value, point.attempt)
     ]
     of_key = {key: Series(key) for key in keys}
-    for key, steps, values, attempts in session.execute(
-        select(point.key, *in_order).group_by(point.key).order_by(point.key)
-    ):
+    wanted = select(point.key, *in_order).group_by(point.key).order_by(point.key)
+    for key, steps, values, attempts in session.execute(wanted.execution_options(**BINARY)):
         of_key[key] = Series(key, steps, values, attempts)
     return list(of_key.values())

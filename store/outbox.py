@@ -1,6 +1,6 @@
 """Which hints must still be published? Rows written with the change that they announce, taken by the dispatcher."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -14,11 +14,12 @@ from store.tables import OutboxRow, RunRow
 
 @dataclass(frozen=True)
 class Hint:
-    """One message to publish: only the run's id and its priority."""
+    """One message to publish: only the run's id; its priority and the data that the run needs say where to."""
 
     id: int
     run_id: UUID
     priority: int
+    needs_data: str | None = None
 
 
 def take(session: Session, limit: int = 100) -> list[Hint]:
@@ -27,7 +28,7 @@ def take(session: Session, limit: int = 100) -> list[Hint]:
     Rows that another dispatcher holds are skipped.
     """
     found = session.execute(
-        select(OutboxRow.id, OutboxRow.run_id, OutboxRow.priority)
+        select(OutboxRow.id, OutboxRow.run_id, OutboxRow.priority, RunRow.needs_data)
         .join(RunRow, RunRow.id == OutboxRow.run_id)
         .where(
             OutboxRow.published_at.is_(None),
@@ -38,7 +39,7 @@ def take(session: Session, limit: int = 100) -> list[Hint]:
         .limit(limit)
         .with_for_update(of=OutboxRow, skip_locked=True)
     ).all()
-    return [Hint(id, run_id, priority) for id, run_id, priority in found]
+    return [Hint(*row) for row in found]
 
 
 def mark_published(session: Session, ids: Sequence[int]) -> None:
@@ -50,14 +51,24 @@ def mark_published(session: Session, ids: Sequence[int]) -> None:
 
 
 def waiting(session: Session) -> int:
-    """How many runs wait for a worker: queued, due and with their hint published."""
+    """How many runs wait for a worker, whatever they need."""
+    return sum(waiting_for(session).values())
+
+
+def waiting_for(session: Session) -> dict[str | None, int]:
+    """How many runs wait for a worker, queued, due and with their hint published, by the data that they need."""
     unpublished = exists().where(OutboxRow.run_id == RunRow.id, OutboxRow.published_at.is_(None))
     due = (RunRow.status == Status.QUEUED) & (RunRow.not_before <= func.clock_timestamp())
-    return session.scalars(select(func.count()).select_from(RunRow).where(due, ~unpublished)).one()
+    counts = select(RunRow.needs_data, func.count()).where(due, ~unpublished).group_by(RunRow.needs_data)
+    return {row[0]: row[1] for row in session.execute(counts)}
 
 
-def sweep(session: Session, older_than_s: float) -> int:
+def sweep(session: Session, older_than_s: float, needs_data: Collection[str | None] | None = None) -> int:
     """Write a new hint for each run that has waited too long since its last one, and drop hints of no more use.
+
+    Args:
+        older_than_s: So long is too long.
+        needs_data: Only runs that need one of these data; None among them stands for runs that need none.
 
     Returns:
         How many hints were written again.
@@ -69,6 +80,9 @@ def sweep(session: Session, older_than_s: float) -> int:
     forgotten = select(RunRow.id, RunRow.priority).where(
         RunRow.status == Status.QUEUED, RunRow.not_before <= long_ago, ~waiting
     )
+    if needs_data is not None:
+        named = RunRow.needs_data.in_([name for name in needs_data if name is not None])
+        forgotten = forgotten.where(named | RunRow.needs_data.is_(None) if None in needs_data else named)
     again = session.execute(
         insert(OutboxRow).from_select(["run_id", "priority"], forgotten).returning(OutboxRow.id)
     ).all()

@@ -1,13 +1,30 @@
 """Which runs are there? Submit, find, list, count and delete them; their lives are led in leases and requests."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
-from sqlalchemy import ARRAY, ColumnElement, Text, Uuid, any_, case, func, insert, literal, select, text, tuple_
+from psycopg.types.json import Jsonb
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Table,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from store import cursors, events
 from store.copying import copy_rows
@@ -16,7 +33,7 @@ from store.errors import IllegalMove, NotFound
 from store.leases import Beat, Claim, beat, claim, finish, give_back, is_held_by, reap
 from store.requests import request_cancel, request_pause, resume
 from store.status import TERMINAL, Priority, Status
-from store.tables import DeletedRunRow, OutboxRow, RunRow, SweepRunRow
+from store.tables import DeletedRunRow, EventRow, OutboxRow, RunRow, SweepRunRow
 from store.transitions import locked
 
 __all__ = [
@@ -29,6 +46,7 @@ __all__ = [
     "beat",
     "claim",
     "comparable",
+    "confusions",
     "counts",
     "delete",
     "finish",
@@ -64,12 +82,16 @@ _COLUMNS = {
     "priority": "int2",
     "attempt_budget": "int4",
     "code_version": "text",
+    "needs_data": "text",
 }
 
 
 @dataclass(frozen=True)
 class NewRun:
-    """A run to be added; `config` is complete and checked, `code_version` names the code that is to train it."""
+    """A run to be added; `config` is complete and checked, `code_version` names the code that is to train it.
+
+    `needs_data` names the published data that its worker must have; None where its examples are made.
+    """
 
     config: Mapping[str, Any]
     config_hash: str
@@ -80,6 +102,7 @@ class NewRun:
     total_steps: int
     name: str | None = None
     code_version: str | None = None
+    needs_data: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +134,16 @@ class Filters:
         return wanted
 
 
+_runs, _hints, _events = (cast(Table, row.__table__) for row in (RunRow, OutboxRow, EventRow))
+_run = insert(_runs).values({name: bindparam(name) for name in _COLUMNS}).returning(*_runs.columns).cte("run")
+_hint = insert(_hints).from_select(["run_id", "priority"], select(_run.c.id, _run.c.priority))
+_event = insert(_events).from_select(
+    ["run_id", "kind", "attempt", "message"], select(_run.c.id, literal("submitted"), _run.c.attempt, literal("queued"))
+)
+_ADD = select(aliased(RunRow, _run)).add_cte(_hint.cte("hint"), _event.cte("event"))
+"""A run with its hint and its first event, and what has become of it; written once, since each submission sends it."""
+
+
 def add(
     session: Session,
     *,
@@ -126,10 +159,12 @@ def add(
     priority: int = Priority.NORMAL,
     attempt_budget: int = 3,
     code_version: str | None = None,
+    needs_data: str | None = None,
+    id: UUID | None = None,
 ) -> RunRow:
-    """Queue a run, with its outbox row."""
+    """Queue a run, with its outbox row, by one statement; its id may be given."""
     new = {
-        "id": uuid4(),
+        "id": id or uuid4(),
         "config": dict(config),
         "config_hash": config_hash,
         "cell": cell,
@@ -142,12 +177,9 @@ def add(
         "priority": int(priority),
         "attempt_budget": attempt_budget,
         "code_version": code_version,
+        "needs_data": needs_data,
     }
-    run = session.scalars(insert(RunRow).values(new).returning(RunRow)).one()
-    session.add(OutboxRow(run_id=run.id, priority=run.priority))
-    events.record(session, run, "submitted", "queued")
-    session.flush()
-    return run
+    return session.scalars(_ADD, new).one()
 
 
 def add_many(
@@ -160,6 +192,7 @@ def add_many(
 ) -> list[UUID]:
     """Queue many runs, with their outbox rows, by a fixed number of statements; ids in the order given."""
     ids = [uuid4() for _ in new_runs]
+    written: dict[int, tuple[Any, str]] = {}
     copy_rows(
         session,
         RunRow.__tablename__,
@@ -169,7 +202,7 @@ def add_many(
                 id,
                 new.name,
                 sweep_id,
-                new.config,
+                _as_json(new.config, written),
                 new.config_hash,
                 new.cell,
                 new.task,
@@ -179,6 +212,7 @@ def add_many(
                 int(priority),
                 attempt_budget,
                 new.code_version,
+                new.needs_data,
             )
             for id, new in zip(ids, new_runs, strict=True)
         ),
@@ -188,6 +222,16 @@ def add_many(
     )
     events.record_many(session, ids, "submitted", "queued")
     return ids
+
+
+def _as_json(config: Mapping[str, Any], written: dict[int, tuple[Any, str]]) -> Jsonb:
+    """A configuration as JSON; a part that many runs share is written out once, kept and known by its identity."""
+    members = []
+    for name, part in config.items():
+        if id(part) not in written:
+            written[id(part)] = part, json.dumps(part, allow_nan=False)
+        members.append(f"{json.dumps(name)}:{written[id(part)][1]}")
+    return Jsonb(f"{{{','.join(members)}}}", dumps=str)
 
 
 def get(session: Session, run_id: UUID) -> RunRow:
@@ -206,6 +250,14 @@ def of_ids(session: Session, run_ids: Sequence[UUID]) -> list[RunRow]:
     """Those of the runs that there are, in no order."""
     wanted = select(RunRow).where(RunRow.id == any_(literal(list(run_ids), ARRAY(Uuid))))
     return list(session.scalars(wanted.execution_options(populate_existing=True)))
+
+
+def confusions(session: Session, run_ids: Sequence[UUID]) -> dict[UUID, list[Any]]:
+    """What each tested network took each class for; runs without are left out."""
+    wanted = select(RunRow.id, RunRow.confusion).where(
+        RunRow.id == any_(literal(list(run_ids), ARRAY(Uuid))), RunRow.confusion.is_not(None)
+    )
+    return {row[0]: row[1] for row in session.execute(wanted)}
 
 
 def page(session: Session, filters: Filters, cursor: str | None = None, limit: int = 50) -> Page[RunRow]:

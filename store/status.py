@@ -25,7 +25,7 @@ LEASED: Final = frozenset({Status.RUNNING, Status.CANCELLING})
 """States in which one worker holds the lease."""
 
 MOVES: Final[dict[Status, frozenset[Status]]] = {
-    Status.QUEUED: frozenset({Status.RUNNING, Status.PAUSED, Status.CANCELLED}),
+    Status.QUEUED: frozenset({Status.RUNNING, Status.PAUSED, Status.CANCELLED, Status.FAILED}),
     Status.RUNNING: frozenset(
         {Status.QUEUED, Status.PAUSED, Status.CANCELLING, Status.SUCCEEDED, Status.DIVERGED, Status.FAILED}
     ),

@@ -37,6 +37,7 @@ def add(
     combinations: Sequence[Mapping[str, Any]] = (),
     cells: Sequence[NewRun],
     name: str | None = None,
+    match: str = "d_state",
     dedupe: Literal["reuse", "force"] = "force",
     priority: int = Priority.NORMAL,
     attempt_budget: int = 3,
@@ -48,6 +49,7 @@ def add(
         grid: The fields that vary, as submitted.
         combinations: The combinations of further fields, as submitted.
         cells: One run per cell.
+        match: What the cells were given in common.
         dedupe: "reuse" fills a cell with a run of the same configuration and code where one fits; "force" makes every
             run anew.
     """
@@ -57,6 +59,7 @@ def add(
         config=dict(config),
         grid=dict(grid),
         combinations=[dict(one) for one in combinations],
+        match=match,
         total=len(cells),
     )
     session.add(sweep)

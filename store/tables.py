@@ -65,7 +65,10 @@ class Base(DeclarativeBase):
 
 
 class SweepRow(Base):
-    """A grid of runs submitted together: `total` cells, of which `reused` were filled by runs that were there."""
+    """A grid of runs submitted together: `total` cells, of which `reused` were filled by runs that were there.
+
+    `match` names what the cells were given in common: d_state, parameters or flops.
+    """
 
     __tablename__ = "sweeps"
 
@@ -74,6 +77,7 @@ class SweepRow(Base):
     config: Mapped[dict[str, Any]]
     grid: Mapped[dict[str, Any]]
     combinations: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+    match: Mapped[str] = mapped_column(server_default=text("'d_state'"))
     total: Mapped[int]
     reused: Mapped[int] = mapped_column(server_default=text("0"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
@@ -85,7 +89,8 @@ class RunRow(Base):
     """One training run. `sweep_id` is the sweep that made it; `step` counts completed updates.
 
     `attempt` numbers the claims; `attempts_charged` are those that count against `attempt_budget`. `code_version` is
-    that of whoever submitted the run, and once it trains that of its trainer.
+    that of whoever submitted the run, and once it trains that of its trainer. `needs_data` names the published data
+    that a worker must have to train it; `confusion` counts the test examples by (class, class said).
     """
 
     __tablename__ = "runs"
@@ -125,6 +130,8 @@ class RunRow(Base):
     divergence_kind: Mapped[str | None]
     profile_positions: Mapped[list[int] | None]
     code_version: Mapped[str | None]
+    needs_data: Mapped[str | None]
+    confusion: Mapped[list[Any] | None] = mapped_column(JSONB(none_as_null=True), deferred=True)
 
     __table_args__ = (
         CheckConstraint("total_steps >= 1 AND step >= 0", name="steps"),
@@ -143,6 +150,7 @@ class RunRow(Base):
         Index("ix_runs_config_hash", "config_hash", text("created_at DESC")),
         Index("ix_runs_sweep", "sweep_id"),
         Index("ix_runs_queue", "not_before", postgresql_where=text("status = 'queued'")),
+        Index("ix_runs_data", "needs_data", postgresql_where=text("status = 'queued' AND needs_data IS NOT NULL")),
         Index("ix_runs_lease", "lease_expires_at", postgresql_where=text("status IN ('running', 'cancelling')")),
     )
 
@@ -319,7 +327,10 @@ class DeletedRunRow(Base):
 
 
 class WorkerRow(Base):
-    """A worker process and the device that it holds."""
+    """A worker process, the device that it holds, the published data at hand there, and how full its memory is.
+
+    `resident_mib` is what the worker, its supervisor and its trainer hold; None stands where the system does not say.
+    """
 
     __tablename__ = "workers"
 
@@ -332,6 +343,10 @@ class WorkerRow(Base):
     beat_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
     run_id: Mapped[UUID | None]
     environment: Mapped[dict[str, str]]
+    data: Mapped[list[str]] = mapped_column(JSONB, server_default=text("'[]'::jsonb"))
+    resident_mib: Mapped[int | None]
+    host_total_mib: Mapped[int | None]
+    host_available_mib: Mapped[int | None]
 
     __table_args__ = (UniqueConstraint("device_uuid"),)
 

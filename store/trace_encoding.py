@@ -2,7 +2,9 @@
 
 A number is kept as the difference of its bit pattern from the one expected: the number one step earlier, or a
 prediction. Where the two are close the difference has many leading zeros, which lie together once the bytes are
-sorted by their place in the number. NaN with its payload, the zeros' signs and subnormals are bit patterns like others.
+sorted by their place in the number; the last places are noise, which is kept as it is and costs the reader nothing.
+No bytes at all stand for a prediction that is right throughout. NaN with its payload, the zeros' signs and subnormals
+are bit patterns like others.
 """
 
 import zlib
@@ -30,17 +32,27 @@ def pack(values: Numbers, predicted: Numbers | None = None) -> bytes:
         differences[:, 1:] -= bits[:, :-1]
     else:
         differences = bits - _bits(predicted)
+        if not differences.any():
+            return b""
     # Twice the size, and odd when negative: a small difference of either sign has leading zeros.
     folded = (differences << 1) ^ (differences >> (8 * size - 1))
     places = folded.view(np.uint8).reshape(-1, size).T
-    return zlib.compress(places[::-1].tobytes(), level=1)
+    squeezed = zlib.compressobj(level=1)
+    # A block of its own for each place: one that cannot be made smaller is copied.
+    parts = [squeezed.compress(place.tobytes()) + squeezed.flush(zlib.Z_PARTIAL_FLUSH) for place in places[::-1]]
+    return b"".join(parts) + squeezed.flush()
 
 
 def unpack(data: bytes, kind: type[np.generic], steps: int, predicted: Numbers | None = None) -> Numbers:
     """The stretch that `pack` was given, (steps, columns)."""
+    if predicted is not None and not data:
+        return predicted
     size = np.dtype(kind).itemsize
     places = np.frombuffer(zlib.decompress(data), dtype=np.uint8).reshape(size, -1)
-    unsigned = np.ascontiguousarray(places[::-1].T).view(f"<u{size}").reshape(-1)
+    sorted_back = np.empty(places.shape[::-1], dtype=np.uint8)
+    for place in range(size):
+        sorted_back[:, size - 1 - place] = places[place]
+    unsigned = sorted_back.view(f"<u{size}").reshape(-1)
     folded = (unsigned >> 1).view(_INTEGERS[size]) ^ -(unsigned & 1).view(_INTEGERS[size])
     differences = folded.reshape(-1, steps) if steps else folded.reshape(0, 0)
     if predicted is None:
@@ -53,8 +65,10 @@ def unpack(data: bytes, kind: type[np.generic], steps: int, predicted: Numbers |
 def ratio(whole: Numbers, unit: Numbers) -> Numbers:
     """whole / unit, column by column, rounded to whole's type; the same bits on every machine, NaN too."""
     with np.errstate(all="ignore"):
-        found = (whole.astype(np.float64) / unit).astype(whole.dtype)
-    found[np.isnan(found)] = np.nan
+        found: Numbers = (whole / unit).astype(whole.dtype, copy=False)
+    nowhere = np.isnan(found)
+    if nowhere.any():
+        found[nowhere] = np.nan
     return found
 
 

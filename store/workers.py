@@ -1,7 +1,7 @@
 """Which workers are there, and when were they last heard of?"""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from uuid import UUID
 
 from sqlalchemy import case, delete, exists, extract, func, literal, select, text, update
@@ -11,6 +11,18 @@ from sqlalchemy.orm import Session, aliased
 from store.errors import DeviceTaken
 from store.plain_text import storable
 from store.tables import WorkerRow
+
+
+@dataclass(frozen=True)
+class Memory:
+    """In MiB: what a worker's processes hold, and what its host has in all and to spare."""
+
+    resident_mib: int
+    host_total_mib: int
+    host_available_mib: int
+
+
+MEMORY = tuple(field.name for field in fields(Memory))
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,8 @@ def beat(
     pid: int,
     environment: Mapping[str, str],
     run_id: UUID | None = None,
+    data: Sequence[str] = (),
+    memory: Memory | None = None,
     stale_s: float = 60.0,
 ) -> None:
     """Say that a worker lives and holds its device; a process of the same name and host replaces the one before.
@@ -38,6 +52,8 @@ def beat(
     Args:
         device_uuid: The GPU's UUID; for a CPU worker the name of its slot on its host.
         run_id: What it works on; None when idle.
+        data: Names of the published data that are at hand there.
+        memory: None where the system does not say.
         stale_s: A holder that has not beaten for so long is gone, and its device free.
 
     Raises:
@@ -54,6 +70,8 @@ def beat(
         "pid": pid,
         "environment": {storable(key): storable(value) for key, value in environment.items()},
         "run_id": run_id,
+        "data": list(data),
+        **{name: getattr(memory, name, None) for name in MEMORY},
     }
     holder = aliased(WorkerRow)
     elsewhere = exists().where(holder.device_uuid == device_uuid, holder.id != worker_id)

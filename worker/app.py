@@ -41,8 +41,8 @@ def _take_device(**_: Any) -> None:
 
 
 @signals.worker_ready.connect
-def _serve(**_: Any) -> None:
-    app.station.serve(app)
+def _serve(sender: Any, **_: Any) -> None:
+    app.station.serve(app, sender)
 
 
 @signals.worker_process_init.connect

@@ -1,13 +1,43 @@
-"""What is done to checkpoints where they lie? Read for their sum, and removed when nobody needs them any more."""
+"""What is done to checkpoints where they lie? Reached, read for their sum, and removed when nobody needs them."""
 
 import hashlib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from uuid import UUID
 
+import fsspec
 from fsspec.core import url_to_fs
+from fsspec.registry import known_implementations
 
 from worker.places import RUNS
+
+
+class StoreUnknown(Exception):
+    """This installation cannot speak to a store of that kind; the text says what would help."""
+
+
+def check_reach(artifacts: str) -> None:
+    """Whether what speaks to the store is installed; the store itself is not asked.
+
+    Raises:
+        StoreUnknown: It is not, or no such kind of store is known.
+    """
+    address, separator, _ = artifacts.partition("://")
+    if not separator:
+        return
+    protocol = address.rpartition("::")[2]
+    try:
+        fsspec.get_filesystem_class(protocol)
+    except ValueError as error:
+        raise StoreUnknown(
+            f"artifacts are to go to {artifacts}, and {protocol}:// is no kind of store: {error}"
+        ) from error
+    except ImportError as error:
+        package = known_implementations[protocol]["class"].partition(".")[0]
+        remedy = "" if package == "fsspec" else f"; python -m pip install {package}"
+        raise StoreUnknown(
+            f"artifacts are to go to {artifacts}, and what speaks {protocol}:// is missing{remedy}"
+        ) from error
 
 
 def sha256(path: str) -> str:

@@ -1,7 +1,7 @@
 """Where do hints go, and how urgent are they? The queue on Redis, its levels, its length."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import redis
 from celery import Celery
@@ -11,6 +11,7 @@ from store.outbox import Hint
 from store.status import Priority
 
 QUEUE = "rotbench"
+"""Of runs that any worker can train; those that need published data have a queue per data set."""
 TRAIN_RUN = "worker.train_run"
 LEVELS = {Priority.HIGH: 0, Priority.NORMAL: 1, Priority.LOW: 2}
 """On Redis level 0 is served first."""
@@ -20,7 +21,7 @@ SILENT_AFTER_S = 5.0
 
 TRANSPORT = {
     "priority_steps": sorted(LEVELS.values()),
-    "queue_order_strategy": "priority",
+    "queue_order_strategy": "round_robin",  # among the queues of one level; a higher level comes first in any of them
     "socket_timeout": SILENT_AFTER_S,
     "socket_connect_timeout": SILENT_AFTER_S,
     "socket_keepalive": True,
@@ -65,6 +66,11 @@ def level(priority: int) -> int:
     return next((LEVELS[named] for named in sorted(LEVELS, reverse=True) if priority >= named), max(LEVELS.values()))
 
 
+def queue_of(needs_data: str | None) -> str:
+    """The queue of the runs that need these data, from which only workers take that have them."""
+    return QUEUE if needs_data is None else f"{QUEUE}.data.{needs_data}"
+
+
 def publish(app: Celery, hints: Sequence[Hint]) -> None:
     """Send one message per hint, with nothing in it but the run's id.
 
@@ -76,24 +82,25 @@ def publish(app: Celery, hints: Sequence[Hint]) -> None:
             app.send_task(
                 TRAIN_RUN,
                 args=[str(hint.run_id)],
-                queue=QUEUE,
+                queue=queue_of(hint.needs_data),
                 priority=level(hint.priority),
                 producer=producer,
                 retry=False,
             )
 
 
-def waiting(app: Celery) -> int:
-    """How many hints wait on all levels.
+def waiting(app: Celery, *queues: str) -> int:
+    """How many hints wait on all levels of these queues, or of the one for any worker.
 
     Raises:
         BrokerAway: Redis does not say.
     """
+    held = 0
     with _away_is_said(), app.connection_for_read() as connection, connection.channel() as channel:
-        try:
-            return int(channel.queue_declare(queue=QUEUE, passive=True).message_count)
-        except connection.channel_errors:
-            return 0
+        for queue in queues or (QUEUE,):
+            with suppress(*connection.channel_errors):  # an empty queue is none
+                held += int(channel.queue_declare(queue=queue, passive=True).message_count)
+    return held
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session, sessionmaker
 
-from rotrnn_core.records import Checkpoint, CheckpointMissed, Evaluation, HiddenNorms, Loss, Started
+from rotrnn_core.records import Checkpoint, CheckpointMissed, Confusion, Evaluation, HiddenNorms, Loss, Started
 from store import ingest, runs
 from store.status import Status
 from worker.messages import Log, from_line
@@ -72,12 +72,15 @@ def to_batch(entries: Sequence[Entry], artifacts: str) -> ingest.Batch:
     logs: list[tuple[int, datetime, str, str]] = []
     checkpoints: list[Checkpoint] = []
     started: Started | None = None
+    confusion: Sequence[Sequence[int]] | None = None
     steps = [0]
     for entry in entries:
         message = from_line(entry.line)
         match message:
             case Loss() | Evaluation():
                 metrics += [(key, message.step, value) for key, value in message.metrics().items()]
+            case Confusion():
+                confusion = message.counts
             case HiddenNorms():
                 hidden_norms.append(message)
             case Log():
@@ -90,7 +93,7 @@ def to_batch(entries: Sequence[Entry], artifacts: str) -> ingest.Batch:
             case Started():
                 started = message
         steps.append(getattr(message, "step", 0))
-    return ingest.Batch(metrics, hidden_norms, logs, checkpoints, max(steps), started)
+    return ingest.Batch(metrics, hidden_norms, logs, checkpoints, max(steps), started, confusion)
 
 
 def conclude(sessions: sessionmaker[Session], fence: Fence, verdict: Finish | GiveBack) -> Status:

@@ -7,14 +7,14 @@ several dispatchers at once.
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 from celery import Celery
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from store import deletions, idempotency, outbox, runs, workers
+from store import data_waits, deletions, idempotency, outbox, runs, workers
 from store.engine import limits_within, make_engine, session_factory
 from worker import broker, logs
 from worker.delivery import first_line, is_away
@@ -68,7 +68,8 @@ class Dispatcher:
         self.app = app
         self._sessions = sessions
         self._witness = Witness(settings.lease_s)
-        self._was_short = False
+        self._was_short: frozenset[str | None] = frozenset()
+        self._lacking_since: dict[str, float] = {}
         self._log = structlog.get_logger()
 
     def dispatch(self) -> None:
@@ -79,22 +80,35 @@ class Dispatcher:
                 hints = outbox.take(session, BATCH)
                 broker.publish(self.app, hints)
                 outbox.mark_published(session, [hint.id for hint in hints])
+                self._tell_who_waits(session, hints)
             taken = len(hints)
             if hints:
                 self._log.info("published", runs=[str(hint.run_id) for hint in hints])
 
-    def sweep(self) -> None:
-        """Publish again what the broker has lost: twice in a row it held fewer hints than runs are waiting.
+    def _tell_who_waits(self, session: Session, hints: Sequence[outbox.Hint]) -> None:
+        """Those of the runs just published whose data no living worker has."""
+        wanting = {hint.run_id: hint.needs_data for hint in hints if hint.needs_data is not None}
+        there = data_waits.stock(session, self._settings.lease_s) if wanting else None
+        if there is not None:
+            lacking = {run_id: name for run_id, name in wanting.items() if name not in there.names}
+            data_waits.tell(session, lacking, there)
 
-        Once may be a hint on its way from the broker to its claim. A broker that holds enough gets nothing more, or a
-        long queue would grow by its own length in each round.
+    def sweep(self) -> None:
+        """Publish again what the broker has lost: twice in a row a queue held fewer hints than runs are waiting.
+
+        Once may be a hint on its way from the broker to its claim. A queue that holds enough gets nothing more, or a
+        long one would grow by its own length in each round.
         """
-        held = broker.waiting(self.app)
+        held: dict[str | None, int] = {None: broker.waiting(self.app)}
+        with self._sessions.begin() as session:
+            needed = data_waits.needed(session)
+        held |= {name: broker.waiting(self.app, broker.queue_of(name)) for name in needed}
         again = 0
         with self._sessions.begin() as session:
-            short = held < outbox.waiting(session)
-            if short and self._was_short:
-                again = outbox.sweep(session, self._settings.sweep_after_s)
+            waiting = outbox.waiting_for(session)
+            short = frozenset(name for name in held if held[name] < waiting.get(name, 0))
+            if lost := short & self._was_short:
+                again = outbox.sweep(session, self._settings.sweep_after_s, lost)
         self._was_short = short
         if again:
             self._log.warning("hints were lost and are published again", runs=again)
@@ -107,6 +121,26 @@ class Dispatcher:
             lost = runs.reap(session, BATCH) if self._witness.may_judge else []
         if lost:
             self._log.warning("leases ran out", runs=[str(run_id) for run_id in lost])
+
+    def give_up(self) -> None:
+        """End the runs whose data no living worker has had for as long as this process has watched, and long enough.
+
+        While no worker lives, nothing is known of data, and runs wait as all others do.
+        """
+        now = time.monotonic()
+        with self._sessions.begin() as session:
+            there = data_waits.stock(session, self._settings.lease_s)
+            lacking = frozenset[str]() if there is None else data_waits.needed(session) - there.names
+            self._lacking_since = {name: self._lacking_since.get(name, now) for name in lacking}
+            patience = self._settings.data_wait_s
+            ended = [
+                run_id
+                for name, since in self._lacking_since.items()
+                if there is not None and now - since >= patience
+                for run_id in data_waits.give_up(session, name, there, patience, BATCH)
+            ]
+        if ended:
+            self._log.warning("runs end whose data no worker has", runs=[str(run_id) for run_id in ended])
 
     def watch(self) -> None:
         """Say when work waits and nobody is there to do it."""
@@ -172,6 +206,7 @@ def main() -> None:
         Duty(dispatcher.dispatch, settings.dispatch_interval_s, stopping),
         Duty(dispatcher.sweep, settings.sweep_interval_s, stopping),
         Duty(dispatcher.reap, settings.reap_interval_s, stopping),
+        Duty(dispatcher.give_up, settings.reap_interval_s, stopping),
         Duty(dispatcher.watch, WATCH_INTERVAL_S, stopping),
         Duty(dispatcher.forget, FORGET_INTERVAL_S, stopping),
     ]

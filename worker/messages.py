@@ -93,7 +93,8 @@ def from_line(line: str) -> Message:
         ValueError: The line is not JSON, names no message, or its fields are not those of that message.
     """
     opening = '{"record":"'
-    kind = _OWN.get(line[len(opening) :].partition('"')[0]) if line.startswith(opening) else None
+    begins = len(opening)
+    kind = _OWN.get(line[begins : line.find('"', begins)]) if line.startswith(opening) else None
     if kind is None:
         return records.from_line(line)
     fields = json.loads(line)

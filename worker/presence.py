@@ -4,15 +4,17 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Set
 from uuid import UUID
 
 import structlog
 from celery import Celery
 from celery.worker import state
+from celery.worker.consumer import Consumer
 from celery.worker.request import Request
 from sqlalchemy.orm import Session, sessionmaker
 
+from rotrnn_core.tasks.registry import at_hand
 from store import deletions, runs
 from store.errors import DeviceTaken
 from worker import artifacts, broker
@@ -29,7 +31,8 @@ class Presence(threading.Thread):
 
     Args:
         settings: The worker's.
-        app: Whose queue is looked at.
+        app: Whose queues are looked at.
+        consumer: What takes messages, in the main thread; it is told which queues to take from.
         sessions: Of an engine made in this process.
         worker_id: The worker's name in the store.
         beat: Writes the worker's row, with the run that it works on.
@@ -39,6 +42,7 @@ class Presence(threading.Thread):
         self,
         settings: WorkerSettings,
         app: Celery,
+        consumer: Consumer,
         sessions: sessionmaker[Session],
         worker_id: str,
         beat: Callable[[Session, UUID | None], None],
@@ -46,11 +50,13 @@ class Presence(threading.Thread):
         super().__init__(name="presence", daemon=True)
         self._settings = settings
         self._app = app
+        self._consumer = consumer
         self._sessions = sessions
         self._worker_id = worker_id
         self._beat = beat
         self._stopping = threading.Event()
         self._log = structlog.get_logger()
+        self._queues: tuple[str, ...] = (broker.QUEUE,)
         self._idle_beats = self._lost_beats = self._beats = 0
         self._away = False
         self.retiring = False
@@ -73,6 +79,7 @@ class Presence(threading.Thread):
             with self._sessions.begin() as session:
                 self._beat(session, current_run())
             recover(self._sessions, self._settings.spool_dir, self._settings.artifacts)
+            self._follow_data()
             self._watch_child()
             self._tidy()
             self._away = False
@@ -85,6 +92,11 @@ class Presence(threading.Thread):
                 self._log.warning("the database is away", error=first_line(error))
                 self._away = True
         self._watch_queue()
+
+    def _follow_data(self) -> None:
+        """Take from the queues of the data that are here now, and from no others."""
+        self._queues = tuple(map(broker.queue_of, (None, *at_hand(self._settings.data_dir))))
+        self._consumer.call_soon(take_from, self._consumer, frozenset(self._queues))
 
     def _watch_child(self) -> None:
         """Kill a pool child that still has a run beat after beat though its lease is gone: it stands still for good."""
@@ -118,7 +130,7 @@ class Presence(threading.Thread):
     def _watch_queue(self) -> None:
         """End a worker that is idle beat after beat while hints wait: it has lost its broker without knowing it."""
         try:
-            stuck = not self.retiring and current_run() is None and broker.waiting(self._app) > 0
+            stuck = not self.retiring and current_run() is None and broker.waiting(self._app, *self._queues) > 0
         except broker.BrokerAway:
             stuck = False
         self._idle_beats = self._idle_beats + 1 if stuck else 0
@@ -129,6 +141,17 @@ class Presence(threading.Thread):
         self._log.error(what, detail=detail, then="this worker stops; whoever started it starts another")
         self._idle_beats = 0
         os.kill(os.getpid(), signal.SIGTERM)
+
+
+def take_from(consumer: Consumer, queues: Set[str]) -> None:
+    """Let a worker take messages from exactly these queues; one that is connecting is told again at the next beat."""
+    if consumer.task_consumer is None:
+        return
+    taken = {queue.name for queue in consumer.task_consumer.queues}
+    for queue in sorted(queues - taken):
+        consumer.add_task_queue(queue)
+    for queue in sorted(taken - queues):
+        consumer.cancel_task_queue(queue)
 
 
 def current_request() -> Request | None:

@@ -30,6 +30,8 @@ class DispatcherSettings(BrokerSettings):
     reap_interval_s: float = Field(default=5, gt=0)
     beat_s: float = Field(default=15, gt=0)
     lease_s: float = Field(default=60, gt=0)
+    data_wait_s: float = Field(default=60, ge=0)
+    """For so long runs wait for published data that no living worker has; then they fail as data_missing."""
     idempotency_kept_s: float = Field(default=7 * 86400, gt=0)
     """For so long a request that is sent again with its idempotency key makes nothing new."""
 

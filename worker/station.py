@@ -9,18 +9,21 @@ from uuid import UUID
 
 import structlog
 from celery import Celery
+from celery.worker.consumer import Consumer
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
+from rotrnn_core.tasks.registry import at_hand
 from store import runs, workers
 from store.engine import session_factory
 from store.errors import DeviceTaken
 from store.leases import Claim
-from worker import devices
+from worker import artifacts, devices
 from worker.courier import RETRY_AFTER_S
 from worker.database import worker_engine
 from worker.delivery import first_line, is_away
 from worker.devices import DeviceUnusable
+from worker.footprint import memory_of
 from worker.kinship import die_with
 from worker.lifeline import Lifeline
 from worker.presence import Presence
@@ -33,6 +36,7 @@ class Station:
 
     Raises:
         DeviceUnusable: The device is not there, or another worker holds it, on this machine or elsewhere.
+        StoreUnknown: Nothing here speaks to the store of the artifacts.
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
@@ -42,6 +46,7 @@ class Station:
         self._lifeline = Lifeline.make()
         self._told_to_stop = False
         self._presence: Presence | None = None
+        artifacts.check_reach(settings.artifacts)
         self._take_device()
 
     def _take_device(self) -> None:
@@ -50,7 +55,11 @@ class Station:
         for device in devices.candidates(self._settings.device, self._settings.host):
             self._device = device
             self._name = self._settings.worker_name or f"{self._settings.host}:{self._device.name}"
-            self._environment = {"python": platform.python_version(), "device": self._device.title}
+            self._environment = {
+                "python": platform.python_version(),
+                "device": self._device.title,
+                "data_dir": str(self._settings.data_dir.absolute()),
+            }
             try:
                 self._lock = devices.hold(self._device, self._settings.database_url.get_secret_value())
             except DeviceUnusable as error:
@@ -78,9 +87,10 @@ class Station:
         finally:
             engine.dispose()
 
-    def serve(self, app: Celery) -> None:
-        """Main process: begin to beat."""
-        self._presence = Presence(self._settings, app, session_factory(self._engine()), self._name, self._beat)
+    def serve(self, app: Celery, consumer: Consumer) -> None:
+        """Main process: begin to beat, and to take the runs whose data are here."""
+        sessions = session_factory(self._engine())
+        self._presence = Presence(self._settings, app, consumer, sessions, self._name, self._beat)
         self._presence.start()
         self._log.info("worker ready", worker=self._name, device=self._device.name, device_uuid=self._device.uuid)
 
@@ -137,6 +147,7 @@ class Station:
                         lease_s=self._settings.lease_s,
                         host=self._settings.host,
                         device=self._device.name,
+                        data=at_hand(self._settings.data_dir),
                     )
                     if claim is not None:
                         self._beat(session, run_id)
@@ -163,6 +174,8 @@ class Station:
             pid=self._pid,
             environment=self._environment,
             run_id=run_id,
+            data=at_hand(self._settings.data_dir),
+            memory=memory_of(self._pid),
             stale_s=self._settings.lease_s,
         )
 

@@ -27,6 +27,8 @@ from worker.trainer_process import TRAINER, TrainerProcess
 from worker.verdict import Abandon, Ending, Finish, GiveBack, Intent, Verdict, judge
 
 TICK_S = 0.2
+GATHER_S = 0.02
+"""Words that come so close together are heard at once: each waking takes the processor from the training."""
 _AT_ONCE = frozenset({Intent.LEASE_LOST, Intent.REFUSED, Intent.STALLED})
 _FAULTS = _AT_ONCE | {Intent.TIMEOUT}
 
@@ -144,6 +146,8 @@ class Supervisor:
             if ended:
                 return
             self._steer(trainer, courier)
+            if heard:
+                time.sleep(GATHER_S)
 
     def _steer(self, trainer: TrainerProcess, courier: Courier) -> None:
         now = time.monotonic()

@@ -6,6 +6,7 @@ bond with the parent is tied, since importing it takes seconds.
 """
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -74,20 +75,23 @@ class Stop:
 def train(job: Job, pipe: Pipe, stop: Stop) -> None:
     """Run the job to its end, sending every record."""
     config = RunConfig.from_dict(job.config)
+    gc.disable()  # an import makes objects by the hundred thousand, and looking for garbage among them costs a tenth
     import torch
 
     from rotrnn_core.training.memory import keep_freed_memory
 
+    gc.freeze()
+    gc.enable()
     torch.set_num_threads(job.threads)
     keep_freed_memory()
-    control = _control(pipe)
+    control = control_that_tells(pipe)
     for record in _records(config, job, pipe, control):
         pipe.send(record)
         stop.control = control
 
 
-def _control(pipe: Pipe) -> "Control":
-    """A hand on the loop that says now and then how far it is, since records may be far apart."""
+def control_that_tells(pipe: Pipe, every_s: float = PROGRESS_EVERY_S) -> "Control":
+    """A hand on the loop that says now and then how far it is: records may be far apart, and evaluations long."""
     from rotrnn_core.training import Control
 
     class Pace(Control):
@@ -95,7 +99,7 @@ def _control(pipe: Pipe) -> "Control":
 
         def __setattr__(self, name: str, value: object) -> None:
             super().__setattr__(name, value)
-            if name == "step" and time.monotonic() - self.said_at > PROGRESS_EVERY_S:
+            if name == "step" and time.monotonic() - self.said_at > every_s:
                 pipe.send(Progress(self.step))
                 super().__setattr__("said_at", time.monotonic())
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import numpy as np
 from fastapi import APIRouter, Query
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from api import derived
@@ -71,6 +72,9 @@ def compare_hidden_norms(
     statistic: Annotated[Statistic, Query(description="relative: against the layer before training.")] = "relative",
     layer: Annotated[int | None, Query(ge=0, le=255, description="Only this layer, counted from 0.")] = None,
     with_runs: Annotated[bool, Query(alias="runs", description="With the curve of each run.")] = False,
+    with_diverged: Annotated[
+        bool, Query(alias="diverged", description="With the curve of each run that diverged.")
+    ] = False,
     scale: Annotated[
         Literal["linear", "log"], Query(description="log: the geometric mean, with the t interval of the logarithms.")
     ] = "linear",
@@ -92,7 +96,12 @@ def compare_hidden_norms(
         curves = [_curve(run, traces[run.id]) for run in members]
         together = statistics(curves, most_steps=max_steps, bootstrap=bootstrap)
         for index in range(members[0].depth) if layer is None else {layer} & set(range(members[0].depth)):
-            single = _singles(members, curves, index) if with_runs else []
+            drawn = [
+                (run, curve)
+                for run, curve in zip(members, curves, strict=True)
+                if with_runs or (with_diverged and run.status is Status.DIVERGED)
+            ]
+            single = [_single(run, curve, index, together.steps) for run, curve in drawn]
             shown = _group_read(members, statistic, together, index, single)
             groups.append(shown.model_copy(update={"fields": group.fields}))
     check_numbers(sum(10 * len(group.steps) for group in groups))
@@ -279,17 +288,19 @@ def _profile_read(
     return ProfileGroupRead(**shared, steps=steps, positions=together.steps.tolist())
 
 
-def _singles(members: Sequence[RunRow], curves: Sequence[Curve], layer: int) -> list[SingleRunRead]:
-    return [
-        SingleRunRead(
-            seed=run.seed,
-            run_id=run.id,
-            status=run.status,
-            steps=curve.steps.tolist(),
-            values=curve.values[:, layer].tolist(),
-        )
-        for run, curve in zip(members, curves, strict=True)
-    ]
+def _single(run: RunRow, curve: Curve, layer: int, steps: NDArray[np.int64]) -> SingleRunRead:
+    """A run's own curve at the steps of its group, with its last step and the last one that is finite."""
+    values = curve.values[:, layer]
+    shown = np.isin(curve.steps, steps)
+    shown[-1:] = True
+    shown[np.flatnonzero(np.isfinite(values))[-1:]] = True
+    return SingleRunRead(
+        seed=run.seed,
+        run_id=run.id,
+        status=run.status,
+        steps=curve.steps[shown].tolist(),
+        values=values[shown].tolist(),
+    )
 
 
 def _group_read(

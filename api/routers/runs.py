@@ -1,14 +1,14 @@
 """How are single runs submitted, found and steered?"""
 
 from typing import Annotated
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from api.documentation import problems
 from api.expansion import checked
 from api.fields import CellLabel, TaskName
-from api.idempotency import IdempotencyKey, earlier, keep, spent
+from api.idempotency import IdempotencyKey, earlier, spent
 from api.presenting import run_read, run_reads
 from api.schemas import RunCreate, RunPage, RunRead
 from api.sessions import SessionDep
@@ -25,16 +25,18 @@ Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="next_cursor of the page before.")]
 
 
-@router.post("", status_code=202, responses=problems(400, 401, 409, 413), summary="Submit a run")
-def submit_run(
-    wanted: RunCreate, response: Response, session: SessionDep, idempotency_key: IdempotencyKey = None
-) -> RunRead:
+@router.post(
+    "", status_code=202, response_model=RunRead, responses=problems(400, 401, 409, 413), summary="Submit a run"
+)
+def submit_run(wanted: RunCreate, session: SessionDep, idempotency_key: IdempotencyKey = None) -> Response:
     """Check a configuration and put the run in the queue."""
     new = checked(wanted.config, wanted.name)
-    run_id = earlier(session, "runs", idempotency_key, wanted)
+    own_id = uuid4()
+    run_id = earlier(session, "runs", idempotency_key, wanted, makes=own_id)
     if run_id is None:
         row = runs.add(
             session,
+            id=own_id,
             config=new.config,
             config_hash=new.config_hash,
             cell=new.cell,
@@ -44,9 +46,9 @@ def submit_run(
             total_steps=new.total_steps,
             name=new.name,
             code_version=new.code_version,
+            needs_data=new.needs_data,
             priority=Priority[wanted.priority.upper()],
         )
-        keep(session, "runs", idempotency_key, row.id)
     else:
         try:
             row = runs.get(session, run_id)
@@ -54,12 +56,15 @@ def submit_run(
             raise spent(idempotency_key) from None
     answer = run_read(session, row)
     session.commit()
-    response.headers["Location"] = f"{router.prefix}/{row.id}"
-    return answer
+    # Complete as it is: what the framework does with an answer of its own making takes another thread.
+    return Response(
+        answer.model_dump_json(), 202, {"Location": f"{router.prefix}/{row.id}"}, media_type="application/json"
+    )
 
 
 @router.get("", responses=problems(401), summary="List runs")
 def list_runs(
+    request: Request,
     session: SessionDep,
     status: Annotated[list[Status], Query(default_factory=list, description="Any of these.")],
     cell: Annotated[list[CellLabel], Query(default_factory=list, description="Any of these labels.")],
@@ -73,13 +78,14 @@ def list_runs(
     """Runs that pass every filter, newest first."""
     filters = Filters(status=status, cell=cell, task=task, depth=depth, seed=seed, sweep_id=sweep_id)
     page = runs.page(session, filters, cursor, limit)
-    return RunPage(items=run_reads(session, page.items), next_cursor=page.next_cursor)
+    shown = run_reads(session, page.items, request.app.state.settings.lease_s)
+    return RunPage(items=shown, next_cursor=page.next_cursor)
 
 
 @router.get("/{run_id}", responses=problems(401, 404), summary="Show a run")
-def show_run(run_id: UUID, session: SessionDep) -> RunRead:
+def show_run(run_id: UUID, request: Request, session: SessionDep) -> RunRead:
     """The run as it stands."""
-    return run_read(session, runs.get(session, run_id))
+    return run_read(session, runs.get(session, run_id), request.app.state.settings.lease_s)
 
 
 @router.delete("/{run_id}", status_code=204, responses=problems(401, 404, 409), summary="Delete a run")

@@ -33,7 +33,8 @@ def submit_sweep(
     """Check every combination of the grid and queue one run for each, all or none."""
     expansion = expand_all(wanted.config, wanted.grid, wanted.combinations, wanted.name, wanted.match)
     if wanted.dry_run:
-        return Response(_plan(session, expansion).model_dump_json(), media_type="application/json")
+        plan = _plan(session, expansion, reuse=wanted.dedupe == "reuse")
+        return Response(plan.model_dump_json(), media_type="application/json")
     sweep_id = earlier(session, "sweeps", idempotency_key, wanted)
     if sweep_id is None:
         sweep = sweeps.add(
@@ -43,6 +44,7 @@ def submit_sweep(
             combinations=wanted.combinations,
             cells=expansion.runs,
             name=wanted.name,
+            match=wanted.match,
             dedupe=wanted.dedupe,
             priority=Priority[wanted.priority.upper()],
         ).sweep
@@ -97,7 +99,10 @@ def resume_sweep(sweep_id: UUID, session: SessionDep) -> SweepRead:
 def extend_sweep(
     sweep_id: UUID, wanted: SweepExtend, session: SessionDep, idempotency_key: IdempotencyKey = None
 ) -> SweepRead:
-    """Queue every cell of the sweep with each further seed, all or none; a seed that a cell has adds nothing."""
+    """Queue every cell of the sweep with each further seed, all or none; a seed that a cell has adds nothing.
+
+    A cell keeps the d_state that the sweep's `match` has given it.
+    """
     if earlier(session, f"sweeps/{sweep_id}/extend", idempotency_key, wanted) is None:
         sweep = sweep_control.lock(session, sweep_id)
         cells: dict[str, NewRun] = {}
@@ -120,9 +125,9 @@ def _changed(session: SessionDep, sweep_id: UUID) -> SweepRead:
     return answer
 
 
-def _plan(session: SessionDep, expansion: Expansion) -> SweepPlan:
+def _plan(session: SessionDep, expansion: Expansion, *, reuse: bool) -> SweepPlan:
     known = runs.reusable(session, (run.config_hash for run in expansion.runs), code_version())
-    new = [run for run in expansion.runs if run.config_hash not in known]
+    new = [run for run in expansion.runs if not (reuse and run.config_hash in known)]
     return SweepPlan(
         cost=cost_estimate(session, new),
         total=len(expansion.runs),

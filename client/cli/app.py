@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from client.cli import (
     catalogue,
+    checkpoint,
     compare,
     data,
     demo,
@@ -76,7 +77,7 @@ def options(
 
 for module in (
     *(stack, demo, submit, listing, showing, steering, compare, difference),
-    *(equivalence, catalogue, data, tidying, doctor),
+    *(equivalence, checkpoint, catalogue, data, tidying, doctor),
 ):
     module.register(app)
 

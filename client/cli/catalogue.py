@@ -92,6 +92,8 @@ def workers(context: typer.Context, as_json: JsonOption = False) -> None:
         Column("host", 2),
         Column("device", 1),
         Column("run"),
+        Column("data", 4),
+        Column("memory", 3, right=True),
         Column("last beat", right=True),
         Column("started", 3, right=True),
     )
@@ -102,6 +104,8 @@ def workers(context: typer.Context, as_json: JsonOption = False) -> None:
             worker.host,
             worker.device or ABSENT,
             (worker.run_id or ABSENT)[:8],
+            ", ".join(worker.data) or ABSENT,
+            ABSENT if worker.resident_mib is None else f"{worker.resident_mib:,} MiB",
             f"{duration(worker.beat_age_s)} ago",
             ago(worker.started_at),
         ]

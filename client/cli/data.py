@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from client.cli.formats import ABSENT
+from client.cli.formats import ABSENT, percent
 from client.cli.output import Column, JsonOption, json_out, note, pairs, table
 from client.cli.stack import environment
 from client.errors import RotBenchError
@@ -86,6 +86,23 @@ def prepare(
 ) -> None:
     """Make what runs read, before the first run asks for it."""
     _show(_ask("prepare", data_dir, task, *(["--data-seed", str(seed)] if seed else [])), as_json=as_json)
+
+
+@data.command("floor")
+def floor(task: TaskArgument, data_dir: DataDirOption = DATA_DIR, as_json: JsonOption = False) -> None:
+    """Tell what a network has to beat: the commonest class, and a simple method that looks at no order."""
+    found = _ask("floor", data_dir, task)
+    if as_json:
+        json_out({"items": found})
+        return
+    for one in found:
+        pairs(
+            [
+                ("task", one["task"]),
+                ("commonest class", percent(one["majority"])),
+                ("simple method", f"{percent(one['simple'])}, {one['method']}"),
+            ]
+        )
 
 
 def _ask(command: str, data_dir: Path, *arguments: str) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from client.cli.output import Column, prose, say, table
 from client.report import ABSENT
-from client.results import PublishedFigure, Stability, Task
+from client.results import PublishedFigure, Task
+from client.stability import Stability
 
 
 def show_published(stability: Stability, known: Iterable[Task]) -> None:

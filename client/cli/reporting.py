@@ -16,7 +16,7 @@ from client.report import (
     tasks,
     verdict,
 )
-from client.results import Stability
+from client.stability import Stability
 
 ONE_LINE_WIDTH, TITLE_WIDTH, TABLE_WIDTH = 132, 96, 80
 """From these widths on: a quantity on one line, a cell by its title, a table at all."""

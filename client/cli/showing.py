@@ -69,6 +69,7 @@ def _show_run(run: Run) -> None:
             ("parameters", ABSENT if run.parameter_count is None else f"{run.parameter_count:,}"),
             ("state size", ABSENT if run.state_size is None else f"{run.state_size:,}"),
             ("flops per token", ABSENT if run.flops_per_token is None else f"{run.flops_per_token:,}"),
+            *([("below floor", "yes: a simple method tests better (`rotbench tasks`)")] if run.below_floor else []),
             *([("stuck", "yes: the loss is still that of a guess")] if run.stuck else []),
             ("device", run.device or ABSENT),
             ("priority", run.priority),
@@ -90,6 +91,7 @@ def _show_sweep(client: RotBench, sweep: Sweep, *, with_config: bool, as_json: b
             ("runs", f"{sweep.total:,}" + (f", {sweep.reused:,} of them reused" if sweep.reused else "")),
             ("state", sweep_words(sweep)),
             ("created", ago(sweep.created_at)),
+            *([("equal", sweep.match)] if sweep.match != "d_state" else []),
             *((field, ", ".join(map(_short, values))) for field, values in sweep.grid.items()),
         ]
     )

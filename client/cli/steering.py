@@ -10,7 +10,7 @@ from client.cli.asking import bench, find_run_or_sweep, find_sweep
 from client.cli.ending import end_with_run, end_with_sweep, run_line, sweep_line
 from client.cli.output import JsonOption, json_out, out
 from client.cli.showing import IdArgument
-from client.cli.watching import watch_run, watch_sweep
+from client.cli.watching import tell_events, watch_run, watch_sweep
 from client.results import Run, Sweep
 
 AnyArgument = Annotated[
@@ -24,10 +24,20 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def watch(context: typer.Context, identity: IdArgument, as_json: JsonOption = False) -> None:
+def watch(
+    context: typer.Context,
+    identity: IdArgument,
+    events: Annotated[bool, typer.Option("--events", help="A line for each thing that happens to a run.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show progress until the end. The exit code is 1 when a run failed or was cancelled."""
     client = bench(context)
     found = find_run_or_sweep(client, identity)
+    if events:
+        if isinstance(found, Sweep):
+            raise typer.BadParameter("only a run has events, and this is a sweep; leave --events out")
+        tell_events(client, found.id)
+        end_with_run(client.run(found.id), as_json=as_json)
     if isinstance(found, Sweep):
         end_with_sweep(client, watch_sweep(client, found.id), as_json=as_json)
     end_with_run(watch_run(client, found.id), as_json=as_json)

@@ -74,6 +74,8 @@ def submit(
         json_out(run)
     else:
         out.print(run_line(run), soft_wrap=True)
+        if run.waits_for:
+            note(f"Waiting: {run.waits_for}.")
         note(f"`rotbench watch {run.id[:8]}` shows its progress.")
 
 
@@ -104,7 +106,8 @@ def sweep(
     base = configuration(client, recipe or given.recipe, config, [*given.settings, *(settings or [])], None)
     name = name or given.name
     if dry_run:
-        _show_plan(client.plan_sweep(base, wanted, match=match.value), as_json=as_json)
+        dedupe = "reuse" if reuse else None
+        _show_plan(client.plan_sweep(base, wanted, match=match.value, dedupe=dedupe), as_json=as_json)
         return
     started = client.sweep(
         base, wanted, name=name, priority=priority, dedupe="reuse" if reuse else None, match=match.value

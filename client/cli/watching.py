@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -10,8 +11,8 @@ from rich.table import Column
 from client.api import RotBench
 from client.cli.formats import duration, number, percent, plural
 from client.cli.output import err, note
-from client.errors import APIUnreachable, RotBenchError
-from client.results import Run, Sweep
+from client.errors import RotBenchError
+from client.results import Event, Run, Sweep
 
 T = TypeVar("T")
 PATIENCE_S = 60.0
@@ -34,11 +35,18 @@ def watch_run(client: RotBench, run_id: str, *, poll_s: float = 0.5) -> Run:
     with _Screen() as screen:
         screen.show_run(run)
         while run.active:
-            attendance.look(waiting=run.status == "queued")
+            attendance.look(waiting=run.status == "queued", why=partial(_why_run, run))
             time.sleep(poll_s)
             run = patiently(lambda: client.run(run_id))
             screen.show_run(run)
     return run
+
+
+def tell_events(client: RotBench, run_id: str) -> None:
+    """A line on stderr for each thing that happens to a run, from its first on, until it ends."""
+    for told in client.follow(run_id, patience_s=PATIENCE_S):
+        if isinstance(told, Event):
+            note(f"{told.at.astimezone():%H:%M:%S} {told.kind}: {told.message}")
 
 
 def watch_sweep(client: RotBench, sweep_id: str, *, poll_s: float = 0.5) -> Sweep:
@@ -57,7 +65,7 @@ def watch_sweep(client: RotBench, sweep_id: str, *, poll_s: float = 0.5) -> Swee
             screen.show_sweep(sweep, running, left_s)
             if not sweep.active:
                 return sweep
-            attendance.look(waiting=not running and "queued" in sweep.counts)
+            attendance.look(waiting=not running and "queued" in sweep.counts, why=lambda: _why(client, sweep_id))
             time.sleep(poll_s)
             sweep = patiently(lambda: client.get_sweep(sweep_id))
 
@@ -73,8 +81,7 @@ def patiently(ask: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
         try:
             return ask()
         except RotBenchError as error:
-            away = isinstance(error, APIUnreachable) or (error.status or 0) >= 500
-            if not away or time.monotonic() >= until:
+            if not error.away or time.monotonic() >= until:
                 raise
             time.sleep(1.0)
 
@@ -123,25 +130,28 @@ def outcome(run: Run) -> str:
     if run.divergence is not None:
         where = "outside the layers" if run.divergence.layer is None else f"in layer {run.divergence.layer}"
         return f"{run.status} at step {run.divergence.step:,}, first {where} ({run.divergence.kind})"
-    why = ": ".join(part for part in (run.failure_class, run.reason) if part)
+    why = run.waits_for or ": ".join(part for part in (run.failure_class, run.reason) if part)
     return f"{run.status} ({why})" if why else run.status
 
 
 class _Attendance:
-    """Says so, once, when runs wait and no worker is there to take them."""
+    """Says so, once, when runs wait and no worker is there to take them, or none that has their data."""
 
     def __init__(self, client: RotBench) -> None:
         self._client = client
         self._since: float | None = None
         self._told = False
 
-    def look(self, *, waiting: bool) -> None:
+    def look(self, *, waiting: bool, why: Callable[[], str | None]) -> None:
         now = time.monotonic()
         self._since = (self._since or now) if waiting else None
         if self._since is None or self._told or now - self._since < UNATTENDED_S:
             return
         self._since = now
-        if all(worker.state == "unknown" for worker in patiently(self._client.workers)):
+        if reason := why():
+            self._told = True
+            note(f"Waiting: {reason}.")
+        elif all(worker.state == "unknown" for worker in patiently(self._client.workers)):
             self._told = True
             note("No worker reports, so nothing can begin. `rotbench workers` lists them, `rotbench doctor` checks.")
 
@@ -215,6 +225,16 @@ class _Screen:
         if state != self._said[1] or now - self._said[0] >= LINE_EVERY_S:
             self._said = (now, state)
             note(text if left_s is None else f"{text}, {duration(left_s)} left")
+
+
+def _why_run(run: Run) -> str | None:
+    return run.waits_for
+
+
+def _why(client: RotBench, sweep_id: str) -> str | None:
+    """Why the oldest of the latest queued runs of a sweep is not taken, as far as the API says."""
+    waiting = patiently(lambda: client.run_page(sweep_id=sweep_id, status="queued", limit=SHOWN_RUNS)).items
+    return waiting[-1].waits_for if waiting else None
 
 
 def _running(client: RotBench, sweep_id: str) -> tuple[Run, ...]:

@@ -58,7 +58,7 @@ class Canvas:
         self._gap_x = gap_x
         self.layout: dict[str, Any] = {
             "height": plot + top + bottom,
-            "margin": {"l": 8, "r": 8, "t": top, "b": 8, "pad": 0},
+            "margin": {"l": 8, "r": 22, "t": top, "b": 8, "pad": 0},
             "font": {"size": FONT_SIZE, "color": TEXT[mode]},
             "hovermode": "x unified" if unified else "closest",
             "hoverlabel": {"font": {"size": SMALL}, "namelength": -1},
@@ -84,11 +84,14 @@ class Canvas:
         self._panels += 1
         name = str(self._panels) if self._panels > 1 else ""
         left = column * (self._width + self._gap_x)
-        self.layout[f"xaxis{name}"] = self._axis(x) | {
+        self.layout[f"xaxis{name}"] = self._axis(x, outer=column == 0) | {
             "domain": [left, min(1.0, left + self._width)],
             "anchor": f"y{name}",
         }
-        self.layout[f"yaxis{name}"] = self._axis(y) | {"domain": self._shares[row], "anchor": f"x{name}"}
+        self.layout[f"yaxis{name}"] = self._axis(y, outer=column == 0) | {
+            "domain": self._shares[row],
+            "anchor": f"x{name}",
+        }
         if title:
             self.note(name, title, x=0, xref=f"x{name} domain", xanchor="left")
         return name
@@ -163,7 +166,7 @@ class Canvas:
         """The figure."""
         return go.Figure({"data": self.traces, "layout": self.layout | changed})
 
-    def _axis(self, given: Axis) -> Axis:
+    def _axis(self, given: Axis, *, outer: bool) -> Axis:
         title = given.get("title_text", "")
         common: Axis = {
             "showgrid": True,
@@ -177,7 +180,8 @@ class Canvas:
             "ticklen": 4,
             "tickcolor": AXIS[self.mode],
             "tickfont": {"size": SMALL, "color": QUIET[self.mode]},
-            "automargin": True,
+            # Looking for its own margin makes an axis slow to draw; those on the left speak for all.
+            "automargin": outer,
             "title": {"text": title, "standoff": 7, "font": {"size": SMALL, "color": QUIET[self.mode]}},
         }
         return common | {name: value for name, value in given.items() if name != "title_text"}

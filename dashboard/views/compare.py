@@ -1,22 +1,22 @@
 """How do cells compare? Any metric over seeds along step, time or tokens; accuracy against cost; reported results."""
 
-import itertools
+from dataclasses import replace
 
 import streamlit as st
 
-from client import RotBench, Run, Sweep
+from client import Sweep
 from client.seeds import MetricComparison
-from dashboard import comparing, live, shell, viewport
+from dashboard import comparing, live, questions, shell, viewport
 from dashboard.connection import Answer, line
 from dashboard.downloads import chart
 from dashboard.figures.metrics import Along, metric_sheet, metrics_figure
+from dashboard.questions import Question
 from dashboard.views import compare_parts as parts
-from dashboard.views.compare_choices import ALONG, Chosen, controls, tasks_of
-from dashboard.views.stability_parts import MOVING, warn
+from dashboard.views.compare_choices import ALONG, Chosen, controls, succeeded, tasks_of
+from dashboard.views.stability_parts import warn
 
-MOST_STEPS = 300
+MOST_STEPS = 160
 """At most so many steps of each group; its statistics are of all points at each."""
-MOST_RUNS = 1000
 
 
 @shell.guarded
@@ -44,17 +44,21 @@ def _nothing_yet() -> None:
 
 
 def _outline(chosen: Chosen) -> live.Outline:
-    fresh = next((one for one in _sweeps().value or () if chosen.sweep and one.id == chosen.sweep.id), None)
-    if fresh is not None:
-        moving = any(fresh.counts.get(status) for status in MOVING)
-    else:
-        moving = bool(line().ask(("runs", "moving"), lambda bench: bench.run_page(status=MOVING, limit=1).items).value)
-    kinds = tasks_of(chosen.sweep_id)
+    now = _fresh(chosen).sweep
+    moving = questions.moves(now) if now else questions.anything_moves()
+    kinds = tasks_of(now)
     return live.Outline(moving, waiting=line().away_since is not None, choices=(kinds, len(_sweeps().value or ())))
 
 
-def _compared(chosen: Chosen, key: str) -> Answer[MetricComparison]:
-    return line().ask(
+def _fresh(chosen: Chosen) -> Chosen:
+    """The choice with its sweep as it stands now."""
+    was = chosen.sweep
+    return replace(chosen, sweep=next((one for one in _sweeps().value or () if was and one.id == was.id), was))
+
+
+def _compared(chosen: Chosen, key: str) -> Question[MetricComparison]:
+    return questions.about(
+        chosen.sweep,
         ("compared", key, *chosen.question),
         lambda bench: bench.compare_metrics(
             key,
@@ -69,27 +73,23 @@ def _compared(chosen: Chosen, key: str) -> Answer[MetricComparison]:
     )
 
 
-def _runs(chosen: Chosen) -> tuple[Run, ...]:
-    def read(bench: RotBench) -> tuple[Run, ...]:
-        found = bench.runs(sweep_id=chosen.sweep_id, task=chosen.task, status="succeeded", limit=200)
-        return tuple(itertools.islice(found, MOST_RUNS))
-
-    return line().ask(("succeeded", chosen.sweep_id, chosen.task), read, fresh_s=10.0).value or ()
-
-
 def _along(chosen: Chosen) -> Along:
     if chosen.along == ALONG[0]:
         return Along("training step")
-    seconds = comparing.seconds_per_step(_runs(chosen))
+    seconds = comparing.seconds_per_step(succeeded(chosen).ask().value or ())
     if chosen.along == ALONG[1]:
         return Along("wall time, s", seconds)
-    pace = _compared(chosen, "tokens_per_s").value
+    pace = _compared(chosen, "tokens_per_s").ask().value
     return Along("tokens, estimated", comparing.tokens_per_step(pace.groups if pace else (), seconds))
 
 
 def _draw(chosen: Chosen) -> None:
     shell.away_banner()
-    answer = _compared(chosen, chosen.metric.key)
+    chosen = _fresh(chosen)
+    wanted = _compared(chosen, chosen.metric.key)
+    for question in (wanted, parts.differing(chosen), questions.stability(chosen.sweep, chosen.task)):
+        question.ahead()
+    answer = wanted.ask()
     if answer.value is None:
         shell.no_answer(answer)
         return
@@ -115,5 +115,6 @@ def _draw(chosen: Chosen) -> None:
             sheet=lambda: metric_sheet(found.groups),
         )
     parts.differences(chosen)
-    parts.frontier(chosen, _runs(chosen))
+    parts.frontier(chosen)
     parts.beside(chosen)
+    succeeded(chosen).ahead()

@@ -1,15 +1,17 @@
 """What does the reader of the comparison look at? Runs, metric, axis, grouping and filters, all in the address."""
 
+import itertools
 from dataclasses import dataclass
 
 import streamlit as st
 
-from client import Sweep
-from dashboard import choices
-from dashboard.connection import line
+from client import RotBench, Run, Sweep
+from dashboard import choices, questions
 from dashboard.figures.metrics import METRICS, Metric
 from dashboard.grids import SEED, name_of
+from dashboard.questions import Question
 
+MOST_RUNS = 1000
 ALONG = ("Step", "Wall time", "Tokens")
 BY_TITLE = {metric.title: metric for metric in METRICS}
 
@@ -37,10 +39,19 @@ class Chosen:
         return self.sweep_id, self.task, self.fields, self.cells, self.depths
 
 
-def tasks_of(sweep_id: str | None) -> tuple[str, ...]:
-    """The tasks of the chosen runs, among the newest 200."""
-    found = line().ask(("runs to compare", sweep_id), lambda bench: bench.run_page(sweep_id=sweep_id, limit=200).items)
-    return tuple(sorted({run.task for run in found.value or ()}))
+def tasks_of(sweep: Sweep | None) -> tuple[str, ...]:
+    """The tasks of the chosen runs."""
+    return tuple(sorted({group.task for group in questions.lives(sweep).ask().value or ()}))
+
+
+def succeeded(chosen: Chosen) -> Question[tuple[Run, ...]]:
+    """The runs whose times say what a step takes."""
+
+    def read(bench: RotBench) -> tuple[Run, ...]:
+        found = bench.runs(sweep_id=chosen.sweep_id, task=chosen.task, status="succeeded", limit=200)
+        return tuple(itertools.islice(found, MOST_RUNS))
+
+    return questions.about(chosen.sweep, ("succeeded", chosen.task), read, fresh_s=10.0)
 
 
 def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
@@ -64,14 +75,10 @@ def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
         task = _task(sweep)
         title = st.selectbox("Metric", list(BY_TITLE), index=None, key="metric", bind="query-params", width=250)
         along = st.segmented_control("Along", ALONG, key="along", bind="query-params", required=True)
-    found = line().ask(
-        ("runs to compare", sweep.id if sweep else None),
-        lambda bench: bench.run_page(sweep_id=sweep.id if sweep else None, limit=200).items,
-    )
-    runs = [run for run in found.value or () if task in (None, run.task)]
+    there = [group for group in questions.lives(sweep).ask().value or () if task in (None, group.task)]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        cells = choices.cells("Cells", runs, placeholder="all", width=250)
-        depths = choices.depths("Depths", runs, placeholder="all", width=140)
+        cells = choices.cells("Cells", there, placeholder="all", width=250)
+        depths = choices.depths("Depths", there, placeholder="all", width=140)
         splits = {name_of(field): field for field in _splitting(sweep)}
         fields = (
             st.multiselect(
@@ -104,7 +111,7 @@ def _splitting(sweep: Sweep | None) -> list[str]:
 
 
 def _task(sweep: Sweep | None) -> str | None:
-    tasks = tasks_of(sweep.id if sweep else None)
+    tasks = tasks_of(sweep)
     if len(tasks) < 2:
         return tasks[0] if tasks else None
     choices.begin("task", tasks[0], tasks)

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from client import Run, Stability
-from dashboard import choices, comparing, shell
+from client import Difference
+from dashboard import choices, comparing, questions, shell
 from dashboard.connection import line
 from dashboard.downloads import chart
 from dashboard.figures.frontier import frontier_figure, frontier_sheet, points
-from dashboard.views.compare_choices import Chosen
+from dashboard.questions import Question
+from dashboard.views.compare_choices import Chosen, succeeded
 from dashboard.words import percent, plain
 
 COSTS = {
@@ -20,10 +21,11 @@ LAST = frozenset({"validation_accuracy", "validation_loss", "test_accuracy", "tr
 """Metrics whose last value says something."""
 
 
-def differences(chosen: Chosen) -> None:
-    """The last value of the metric against RotRNN's, at equal depth and seed."""
-    key = chosen.metric.key if chosen.metric.key in LAST else "test_accuracy"
-    rows = line().ask(
+def differing(chosen: Chosen) -> Question[tuple[Difference, ...]]:
+    """The differences, as they are asked for."""
+    key = _last_key(chosen)
+    return questions.about(
+        chosen.sweep,
         ("differences", key, *chosen.question),
         lambda bench: bench.differences(
             key,
@@ -34,6 +36,15 @@ def differences(chosen: Chosen) -> None:
         ),
         fresh_s=5.0,
     )
+
+
+def _last_key(chosen: Chosen) -> str:
+    return chosen.metric.key if chosen.metric.key in LAST else "test_accuracy"
+
+
+def differences(chosen: Chosen) -> None:
+    """The last value of the metric against RotRNN's, at equal depth and seed."""
+    key, rows = _last_key(chosen), differing(chosen).ask()
     if not rows.value:
         return
     shell.section(
@@ -55,21 +66,9 @@ def differences(chosen: Chosen) -> None:
     )
 
 
-def _numbers(chosen: Chosen) -> Stability | None:
-    return (
-        line()
-        .ask(
-            ("stability", chosen.sweep_id, chosen.task),
-            lambda bench: bench.stability(sweep_id=chosen.sweep_id, task=chosen.task),
-            fresh_s=5.0,
-        )
-        .value
-    )
-
-
-def frontier(chosen: Chosen, runs: tuple[Run, ...]) -> None:
+def frontier(chosen: Chosen) -> None:
     """Test accuracy against what a network costs."""
-    found = _numbers(chosen)
+    found = questions.stability(chosen.sweep, chosen.task).ask().value
     if found is None or not any(row.estimate is not None for row in found.accuracy):
         return
     shell.section(
@@ -83,7 +82,7 @@ def frontier(chosen: Chosen, runs: tuple[Run, ...]) -> None:
         "Cost", list(COSTS), key="cost", bind="query-params", required=True, label_visibility="collapsed"
     )
     name, axis = COSTS[picked or "Parameters"]
-    known = comparing.costs(found, name) if name else comparing.seconds_per_step(runs)
+    known = comparing.costs(found, name) if name else comparing.seconds_per_step(succeeded(chosen).ask().value or ())
     shown = points(
         [
             row
@@ -105,7 +104,7 @@ def frontier(chosen: Chosen, runs: tuple[Run, ...]) -> None:
 
 def beside(chosen: Chosen) -> None:
     """Results here beside reported ones; those of a stand-in by themselves."""
-    found = _numbers(chosen)
+    found = questions.stability(chosen.sweep, chosen.task).ask().value
     tasks = {task.name: task for task in line().ask("tasks", lambda bench: bench.tasks(), fresh_s=60.0).value or ()}
     task = tasks.get(chosen.task or "")
     if found is None or task is None or not found.accuracy:

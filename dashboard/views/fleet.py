@@ -13,10 +13,12 @@ from dashboard.downloads import chart
 from dashboard.figures.pace import SPANS, ended, pace_figure, pace_sheet
 from dashboard.fleet import in_queue_order, queue_sheet, throughput, workers_sheet
 from dashboard.palette import STATUS_COLOURS
+from dashboard.questions import Question
 from dashboard.words import NOTHING, number, plural
 
 MOST = 400
 """At most so many waiting runs are listed, and so many ended ones counted."""
+ENDED = ("succeeded", "diverged", "failed", "cancelled")
 STATES = {
     "busy": ("\u25b8 Busy", "trains a run", "violet"),
     "idle": ("\u25cb Idle", "waits for a run", "green"),
@@ -37,11 +39,11 @@ def _workers() -> Answer[tuple[Worker, ...]]:
     return line().ask("workers", lambda bench: bench.workers())
 
 
-def _runs(*status: str, most: int = MOST) -> Answer[tuple[Run, ...]]:
+def _runs(*status: str, fresh_s: float = 2.0) -> Question[tuple[Run, ...]]:
     def read(bench: RotBench) -> tuple[Run, ...]:
-        return tuple(itertools.islice(bench.runs(status=list(status), limit=200), most))
+        return tuple(itertools.islice(bench.runs(status=list(status), limit=200), MOST))
 
-    return line().ask(("runs", "fleet", *status), read, fresh_s=2.0)
+    return Question(("runs", "fleet", *status), read, fresh_s)
 
 
 def _outline() -> live.Outline:
@@ -55,9 +57,11 @@ def _draw() -> None:
         shell.no_answer(workers)
         return
     now = datetime.now(UTC)
-    running = _runs("running", "cancelling").value or ()
-    queued = in_queue_order(_runs("queued").value or ())
-    paused = _runs("paused").value or ()
+    for question in (_runs(*ENDED, fresh_s=10.0), _runs("queued"), _runs("paused")):
+        question.ahead()
+    running = _runs("running", "cancelling").ask().value or ()
+    queued = in_queue_order(_runs("queued").ask().value or ())
+    paused = _runs("paused").ask().value or ()
     _facts(workers.value, running, queued)
     if workers.value:
         _table_of_workers(workers.value, running)
@@ -109,9 +113,17 @@ def _table_of_workers(workers: tuple[Worker, ...], running: tuple[Run, ...]) -> 
             ),
             "Progress": column.ProgressColumn(width=115, min_value=0, max_value=100, format="%.0f %%"),
             "Steps per second": column.NumberColumn(width=120, format="%.3g"),
+            "Memory": column.TextColumn(
+                width=92, alignment="right", help="Held by the worker and its trainer, shared pages counted in each."
+            ),
+            "Host has left": column.TextColumn(width=150, alignment="right", help="Memory of its host."),
+            "Data": column.TextColumn(
+                width=220, help="Tasks whose published data are there; generated ones need none."
+            ),
             "Since": column.DatetimeColumn(width=110, format="D MMM HH:mm", timezone=st.context.timezone or "UTC"),
         },
         key=f"workers-{mode}",
+        placeholder="",
         alt="Workers with state, device, run and last beat",
     )
 
@@ -142,7 +154,7 @@ def _pace(now: datetime) -> None:
         "Span", list(SPANS), key="span", bind="query-params", required=True, label_visibility="collapsed"
     )
     hours = SPANS.get(picked or "", 24)
-    over = _runs("succeeded", "diverged", "failed", "cancelled").value or ()
+    over = _runs(*ENDED, fresh_s=10.0).ask().value or ()
     counts = ended(over, now, hours)
     total = sum(map(sum, counts.values()))
     if not total:

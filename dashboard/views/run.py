@@ -13,10 +13,10 @@ from dashboard.downloads import chart
 from dashboard.figures.curves import CURVES, Curve, metric_figure
 from dashboard.figures.layers import layers_figure
 from dashboard.palette import Mode, cell_title, status_look
+from dashboard.questions import MOVING
 from dashboard.series_sheets import metrics_sheet, trace_sheet
 from dashboard.sheets import STUCK, title, why
 from dashboard.views.run_tabs import tabs
-from dashboard.views.runs import MOVING
 from dashboard.words import (
     BY_TITLE,
     FAILURES,

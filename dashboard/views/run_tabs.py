@@ -1,25 +1,31 @@
-"""What else is there to know about a run? Log, settings, attempts, events, checkpoints, environment, a repetition."""
+"""What else is there to know about a run? Log, classes, settings, attempts, events, checkpoints, a repetition."""
 
+import io
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from client import Attempt, LogLine, RotBench, Run
+from client import Attempt, Checkpoint, LogLine, RotBench, Run
 from dashboard import commands, shell
 from dashboard.connection import line
+from dashboard.downloads import chart
+from dashboard.figures.confusion import class_accuracies, confusion_figure
 from dashboard.orders import Order, leaves
-from dashboard.run_sheets import checkpoints_sheet, environment_sheet, events_sheet
+from dashboard.run_sheets import checkpoints_sheet, environment_sheet, events_sheet, size
 from dashboard.sheets import attempts_sheet, config_sheets
 from dashboard.words import clock, plain
 
+LARGEST_DOWNLOAD = 256 * 2**20
+"""Larger checkpoints go by the command line, past the memory of the dashboard."""
 TAIL = 400
 """How many lines of the log are shown."""
-NAMES = ("Log", "Configuration", "Attempts", "Events", "Checkpoints", "Environment", "Repeat")
+NAMES = ("Log", "Classes", "Configuration", "Attempts", "Events", "Checkpoints", "Environment", "Repeat")
 
 
 def tabs(run: Run) -> None:
     """All of them, the chosen one in the address."""
-    draws = (log, configuration, attempts, events, checkpoints, environment, repeat)
+    draws = (log, classes, configuration, attempts, events, checkpoints, environment, repeat)
     for place, draw in zip(st.tabs(NAMES, key="part", bind="query-params"), draws, strict=True):
         with place:
             draw(run)
@@ -35,7 +41,8 @@ def log(run: Run) -> None:
     found = [one for one in lines if words.lower() in one.message.lower()]
     zone = shell.zone()
     text = "\n".join(f"{clock(one.at, zone)}  {one.level.upper():<7}  {one.message}" for one in found)
-    with st.container(height=380, border=False, autoscroll=True):
+    many = len(found) > 16
+    with st.container(height=380 if many else "content", border=False, autoscroll=many):
         st.code(text or "No line holds these words.", language=None, wrap_lines=True)
     hits = f"{len(found):,} of the" if words else "The"
     st.caption(f"{hits} last {len(lines):,} lines, newest at the bottom.")
@@ -61,6 +68,32 @@ def _lines(run: Run) -> list[LogLine]:
         st.session_state[f"log-{run.id}"] = answer.value
         return answer.value[1]
     return lines
+
+
+def classes(run: Run) -> None:
+    """What the tested network took each class for."""
+    if run.confusion is None:
+        st.info(
+            "Known once the test split was read, of tasks with up to 35 classes.", icon=":material/hourglass_empty:"
+        )
+        return
+    counts = run.confusion
+    tasks = line().ask("tasks", lambda bench: bench.tasks(), fresh_s=60.0).value or ()
+    names = next((task.class_names for task in tasks if task.name == run.task), ())
+    sheet = class_accuracies(counts, names)
+    chart(
+        lambda mode: confusion_figure(counts, names, run.cell, mode),
+        "classes",
+        alt="Test examples of each class by the class that the network said",
+        sheet=lambda: sheet,
+    )
+    st.dataframe(
+        sheet,
+        hide_index=True,
+        height="content" if len(counts) <= 12 else 460,
+        column_config={"Recognised": st.column_config.NumberColumn(format="percent")},
+        alt="Accuracy of each class",
+    )
 
 
 def configuration(run: Run) -> None:
@@ -127,6 +160,26 @@ def checkpoints(run: Run) -> None:
         alt="Checkpoints that are kept",
     )
     st.caption("Paths are those of the artifact store. The last two are kept; each was complete when it was recorded.")
+    with st.container(horizontal=True, gap="small"):
+        for one in found:
+            if one.size_bytes <= LARGEST_DOWNLOAD:
+                st.download_button(
+                    f"Step {one.step:,}" + (f", attempt {one.attempt}" if run.attempt > 1 else ""),
+                    partial(_file, run.id, one),
+                    f"run-{run.id[:8]}-step-{one.step}.pt",
+                    "application/octet-stream",
+                    key=f"checkpoint-{one.attempt}-{one.step}",
+                    icon=":material/download:",
+                    on_click="ignore",
+                    help=f"{size(one.size_bytes)}; its sum is checked on the way.",
+                )
+    st.code(f"rotbench checkpoint {run.id[:8]} --step {found[0].step}", language="bash")
+
+
+def _file(run_id: str, chosen: Checkpoint) -> bytes:
+    sink = io.BytesIO()
+    line().tell(lambda bench: bench.checkpoint(run_id, chosen.step, sink, attempt=chosen.attempt))
+    return sink.getvalue()
 
 
 def environment(run: Run) -> None:

@@ -5,15 +5,15 @@ from typing import Any
 
 import streamlit as st
 
-from client import RotBench, Run, RunPage
-from dashboard import choices, deeds, live, shell
+from client import RotBench, Run, RunPage, Sweep
+from dashboard import choices, deeds, live, questions, shell
 from dashboard.connection import Answer, line
 from dashboard.palette import STATUSES, status_chip, status_look
+from dashboard.questions import Question
 from dashboard.sheets import runs_sheet
 from dashboard.words import plural
 
 PAGE = 100
-MOVING = frozenset({"queued", "running", "cancelling"})
 _SHOWN = "runs-shown"
 _LIMIT = "runs-limit"
 
@@ -23,7 +23,8 @@ def page() -> None:
     """The list."""
     shell.masthead("Runs", "What has been trained, and how far is it?")
     deeds.conversation()
-    everything = line().ask(("runs", "newest"), lambda bench: bench.run_page(limit=200))
+    _sweeps().ahead()
+    everything = _newest()
     if everything.value is None or not everything.value.items:
         live.region(lambda: _nothing_yet(everything), lambda: live.Outline(waiting=True, choices=(_any(),)))
         return
@@ -31,9 +32,18 @@ def page() -> None:
     live.region(lambda: _draw(filters), lambda: _outline(filters))
 
 
+def _newest() -> Answer[RunPage]:
+    """The runs whose cells, depths and seeds the filters offer."""
+    return line().ask(("runs", "newest"), lambda bench: bench.run_page(limit=200), fresh_s=5.0)
+
+
+def _sweeps() -> Question[tuple[Sweep, ...]]:
+    return Question("sweeps", lambda bench: bench.sweep_page(limit=100).items, 0.8)
+
+
 def _any() -> bool:
-    found = line().ask(("runs", "newest"), lambda bench: bench.run_page(limit=200))
-    return bool(found.value and found.value.items)
+    found = line().ask(("runs", "any"), lambda bench: bench.run_page(limit=1).items)
+    return bool(found.value)
 
 
 def _nothing_yet(answer: Answer[RunPage]) -> None:
@@ -52,7 +62,7 @@ Filters = dict[str, Any]
 
 def _filters(newest: Sequence[Run]) -> Filters:
     """The row of filters, each bound to the address; what is not chosen is not filtered."""
-    sweeps = line().ask("sweeps", lambda bench: bench.sweep_page(limit=100).items).value or ()
+    sweeps = _sweeps().ask().value or ()
     labels = {choices.sweep_label(sweep): sweep.id for sweep in sweeps}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         status = st.multiselect(
@@ -117,9 +127,8 @@ def _read(bench: RotBench, filters: Filters, limit: int) -> RunPage:
 
 def _outline(filters: Filters) -> live.Outline:
     found = _listed(filters).value
-    moving = line().ask(("runs", "moving"), lambda bench: bench.run_page(status=sorted(MOVING), limit=1).items).value
     cells = tuple(sorted({run.cell for run in found.items})) if found else ()
-    return live.Outline(bool(moving), waiting=line().away_since is not None, choices=cells)
+    return live.Outline(questions.anything_moves(), waiting=line().away_since is not None, choices=cells)
 
 
 def _draw(filters: Filters) -> None:

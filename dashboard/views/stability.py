@@ -1,10 +1,15 @@
 """Does the hidden state keep its length while the network learns? The comparison of the cells, with its numbers."""
 
+from dataclasses import replace
+
+import streamlit as st
+
 from client import Sweep
-from dashboard import live, shell
+from dashboard import live, questions, shell
 from dashboard.connection import Answer, line
 from dashboard.views import stability_parts as parts
 from dashboard.views.stability_choices import Chosen, controls, norms
+from dashboard.views.stability_choices import profiles as along
 from dashboard.views.stability_more import profiles, survival
 
 
@@ -42,51 +47,46 @@ def _nothing_yet() -> None:
     )
 
 
-def _moving(sweep: Sweep | None) -> bool:
-    if sweep is None:
-        found = line().ask(("runs", "moving"), lambda bench: bench.run_page(status=parts.MOVING, limit=1).items)
-        return bool(found.value)
-    return any(sweep.counts.get(status) for status in parts.MOVING)
-
-
-def _fresh(sweep: Sweep | None) -> Sweep | None:
-    """The chosen sweep as it stands now."""
-    return next((one for one in _sweeps().value or () if sweep and one.id == sweep.id), sweep)
+def _fresh(chosen: Chosen) -> Chosen:
+    """The choice with its sweep as it stands now."""
+    was = chosen.sweep
+    return replace(chosen, sweep=next((one for one in _sweeps().value or () if was and one.id == was.id), was))
 
 
 def _outline(chosen: Chosen) -> live.Outline:
-    moving = _moving(_fresh(chosen.sweep))
-    found = norms(chosen.sweep_id, chosen.statistic).value
-    kinds = sorted({(group.task, group.depth) for group in found.groups}) if found else []
+    now = _fresh(chosen)
+    kinds = sorted({(group.task, group.depth) for group in questions.lives(now.sweep).ask().value or ()})
     return live.Outline(
-        moving, waiting=line().away_since is not None, choices=(*kinds, *(s.id for s in _sweeps().value or ()))
+        questions.moves(now.sweep) if now.sweep else questions.anything_moves(),
+        waiting=line().away_since is not None,
+        choices=(*kinds, *(sweep.id for sweep in _sweeps().value or ())),
     )
 
 
 def _draw(chosen: Chosen) -> None:
     shell.away_banner()
-    sweep = _fresh(chosen.sweep)
-    if sweep is not None:
-        parts.progress(sweep)
-    compared = norms(chosen.sweep_id, chosen.statistic)
+    chosen = _fresh(chosen)
+    if chosen.sweep is not None:
+        parts.progress(chosen.sweep)
+    numbers_wanted = questions.stability(chosen.sweep, chosen.task)
+    for question in (norms(chosen), numbers_wanted, along(chosen, None), along(chosen, 0)):
+        question.ahead()
+    verdict = st.container()
+    compared = norms(chosen).ask()
     if compared.value is None:
         shell.no_answer(compared)
         return
-    groups = [group for group in compared.value.groups if chosen.holds(task=group.task, depth=group.depth)]
-    if not groups:
-        parts.no_norms_yet(sweep)
+    if not compared.value.groups:
+        parts.no_norms_yet(chosen.sweep)
         return
-    numbers = line().ask(
-        ("stability", chosen.sweep_id, chosen.task),
-        lambda bench: bench.stability(sweep_id=chosen.sweep_id, task=chosen.task),
-        fresh_s=2.0,
-    )
-    if numbers.value is not None:
-        parts.claim(numbers.value)
-    elif numbers.problem is not None:
-        shell.refusal(numbers.problem)
-    parts.warn([*compared.value.warnings, *(numbers.value.warnings if numbers.value else ())])
-    parts.figures(chosen, groups)
+    parts.figures(chosen, compared.value)
+    numbers = numbers_wanted.ask()
+    with verdict:
+        if numbers.value is not None:
+            parts.claim(numbers.value)
+        elif numbers.problem is not None:
+            shell.refusal(numbers.problem)
+        parts.warn([*compared.value.warnings, *(numbers.value.warnings if numbers.value else ())])
     profiles(chosen)
     survival(chosen)
     if numbers.value is not None and numbers.value.rows:

@@ -1,13 +1,17 @@
 """What does the reader of the stability page look at? Comparison, statistic, task, depth and single seeds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from client import HiddenNormComparison, HiddenNormGroup, Sweep
-from dashboard import choices
-from dashboard.connection import Answer, line
+from client import HiddenNormComparison, ProfileGroup, SurvivalGroup, Sweep
+from dashboard import choices, questions
+from dashboard.questions import Question
 from dashboard.words import BY_TITLE, STATISTICS, Statistic
+
+FEWEST_STEPS, MOST_STEPS = 40, 160
+MOST_POINTS = 24_000
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class Chosen:
     statistic: Statistic
     depth: int | None
     single_seeds: bool
+    most_steps: int
 
     @property
     def sweep_id(self) -> str | None:
@@ -30,12 +35,21 @@ class Chosen:
         return self.task in (None, task) and self.depth in (None, depth)
 
 
-def norms(sweep_id: str | None, statistic: Statistic) -> Answer[HiddenNormComparison]:
-    """The norms of every depth, without single seeds."""
-    return line().ask(
-        ("norms", sweep_id, statistic.name),
-        lambda bench: bench.compare_hidden_norms(statistic=statistic.name, sweep_id=sweep_id, scale="log"),
+def norms(chosen: Chosen) -> Question[HiddenNormComparison]:
+    """The norms that are drawn."""
+    return questions.norms(
+        chosen.sweep,
+        chosen.task,
+        chosen.depth,
+        chosen.statistic.name,
+        single_seeds=chosen.single_seeds,
+        most_steps=chosen.most_steps,
     )
+
+
+def profiles(chosen: Chosen, step: int | None) -> Question[tuple[ProfileGroup, ...]]:
+    """The norms along the sequence at the last kept step, or at the last up to `step`."""
+    return questions.profiles(chosen.sweep, chosen.task, chosen.depth, chosen.statistic.name, step)
 
 
 def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
@@ -65,8 +79,7 @@ def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
             help="\n\n".join(f"**{statistic.title}**: {statistic.meaning}" for statistic in STATISTICS),
         )
         statistic = BY_TITLE.get(title or "", STATISTICS[0])
-        found = norms(sweep.id if sweep else None, statistic).value
-        groups = found.groups if found else ()
+        groups = questions.lives(sweep).ask().value or ()
         task = _task_choice(groups)
         depth = _depth_choice([group for group in groups if task in (None, group.task)])
         single = st.toggle(
@@ -76,10 +89,17 @@ def controls(sweeps: tuple[Sweep, ...]) -> Chosen:
             help="Draw every seed beside the mean. Diverged seeds are drawn always.",
         )
     st.caption(f"**{statistic.title}.** {statistic.meaning}")
-    return Chosen(sweep, task, statistic, depth, single)
+    shown = [group for group in groups if task in (None, group.task) and depth in (None, group.depth)]
+    return Chosen(sweep, task, statistic, depth, single, _most_steps(shown, single))
 
 
-def _task_choice(groups: tuple[HiddenNormGroup, ...]) -> str | None:
+def _most_steps(groups: Sequence[SurvivalGroup], single_seeds: bool) -> int:
+    """How many steps of each curve are drawn: fewer where the curves are many, so that the figure stays small."""
+    curves = sum(group.depth * (1 + len(group.run_ids) * single_seeds) for group in groups)
+    return max(FEWEST_STEPS, min(MOST_STEPS, MOST_POINTS // max(1, curves)))
+
+
+def _task_choice(groups: Sequence[SurvivalGroup]) -> str | None:
     tasks = sorted({group.task for group in groups})
     if len(tasks) < 2:
         return tasks[0] if tasks else None
@@ -95,7 +115,7 @@ def _task_choice(groups: tuple[HiddenNormGroup, ...]) -> str | None:
     )
 
 
-def _depth_choice(groups: list[HiddenNormGroup]) -> int | None:
+def _depth_choice(groups: Sequence[SurvivalGroup]) -> int | None:
     depths = sorted({group.depth for group in groups})
     if len(depths) < 2:
         return depths[0] if depths else None

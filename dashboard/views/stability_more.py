@@ -3,13 +3,14 @@
 import streamlit as st
 
 from client import ProfileGroup, Run
-from dashboard import shell, viewport
+from dashboard import questions, shell, viewport
 from dashboard.connection import line
 from dashboard.downloads import chart
 from dashboard.figures.profiles import Decays, profiles_figure
 from dashboard.figures.survival import survival_figure, survival_sheet, survival_words
 from dashboard.series_sheets import profiles_sheet
 from dashboard.views.stability_choices import Chosen
+from dashboard.views.stability_choices import profiles as along
 
 MEANING = (
     "The same probe batch, place by place, at up to 64 places: the mean over the batch, then the geometric mean over "
@@ -45,12 +46,8 @@ def profiles(chosen: Chosen) -> None:
 
 def survival(chosen: Chosen) -> None:
     """Which seeds were lost; the figure where one was."""
-    found = line().ask(
-        ("survival", chosen.sweep_id, chosen.task),
-        lambda bench: bench.survival(sweep_id=chosen.sweep_id, task=chosen.task),
-        fresh_s=5.0,
-    )
-    groups = [group for group in found.value or () if chosen.holds(task=group.task, depth=group.depth)]
+    there = questions.lives(chosen.sweep).ask().value or ()
+    groups = [group for group in there if chosen.holds(task=group.task, depth=group.depth)]
     if not groups:
         return
     shell.section("Survival of the seeds", SURVIVAL)
@@ -67,20 +64,7 @@ def survival(chosen: Chosen) -> None:
 
 
 def _kept(chosen: Chosen, step: int | None) -> list[ProfileGroup]:
-    found = line().ask(
-        ("profiles", chosen.sweep_id, chosen.statistic.name, chosen.task, chosen.depth, step),
-        lambda bench: (
-            bench.compare_profiles(
-                statistic=chosen.statistic.name,
-                sweep_id=chosen.sweep_id,
-                task=chosen.task,
-                depth=chosen.depth,
-                step=step,
-            ).groups
-        ),
-        fresh_s=5.0,
-    )
-    return [group for group in found.value or () if len(group.positions) > 1]
+    return [group for group in along(chosen, step).ask().value or () if len(group.positions) > 1]
 
 
 def _last(after: list[ProfileGroup], of: ProfileGroup) -> tuple[int, ...]:

@@ -2,21 +2,18 @@
 
 import streamlit as st
 
-from client import HiddenNormComparison, HiddenNormGroup, Stability, Sweep
-from dashboard import shell, viewport
-from dashboard.connection import Answer, line
+from client import HiddenNormComparison, Stability, Sweep
+from dashboard import questions, shell, viewport
 from dashboard.downloads import chart
 from dashboard.figures.heat import heat_figure
 from dashboard.figures.norms import norms_figure
 from dashboard.figures.spread import spread_figure
 from dashboard.palette import status_look
 from dashboard.series_sheets import norms_sheet
-from dashboard.sheets import numbers_sheet, paired_sheet, stability_sheet
+from dashboard.sheets import numbers_sheet, over_depth_sheet, paired_sheet, stability_sheet
 from dashboard.views import stability_words as said
 from dashboard.views.stability_choices import Chosen
 from dashboard.words import day_and_clock, listed, plain, plural
-
-MOVING = ("queued", "running", "cancelling")
 
 
 def progress(sweep: Sweep) -> None:
@@ -31,13 +28,13 @@ def progress(sweep: Sweep) -> None:
             st.badge(
                 f"{count:,} {look.word.lower()}", icon=f":material/{look.icon}:", color=look.colour, help=look.meaning
             )
-    if any(sweep.counts.get(status) for status in MOVING):
+    if questions.moves(sweep):
         st.progress(sweep.done / sweep.total if sweep.total else 0.0)
 
 
 def no_norms_yet(sweep: Sweep | None) -> None:
     """In place of figures without a single value."""
-    waiting = sweep is not None and any(sweep.counts.get(status) for status in MOVING)
+    waiting = sweep is not None and questions.moves(sweep)
     with st.container(border=True):
         st.subheader("No hidden norms yet", anchor=False)
         st.markdown(
@@ -71,21 +68,11 @@ def warn(warnings: list[str], most: int = 5) -> None:
         st.warning("\n".join(f"- {one}" for one in lines) if len(lines) > 1 else said[0], icon=":material/warning:")
 
 
-def figures(chosen: Chosen, groups: list[HiddenNormGroup]) -> None:
+def figures(chosen: Chosen, shown: HiddenNormComparison) -> None:
     """The norms against the step, and the maps of their growth."""
-    width = viewport.columns()
-    diverged = line().ask(
-        ("runs", "diverged", chosen.sweep_id),
-        lambda bench: bench.run_page(sweep_id=chosen.sweep_id, status="diverged", limit=200).items,
-    )
+    width, groups = viewport.columns(), shown.groups
+    diverged = questions.diverged(chosen.sweep).ask()
     ended = [run for run in diverged.value or () if chosen.holds(task=run.task, depth=run.depth)]
-    shown = HiddenNormComparison(chosen.statistic.name, (), tuple(groups))
-    if chosen.single_seeds or ended:
-        detailed = _with_seeds(chosen)
-        if detailed.value is not None:
-            shown = detailed.value
-        elif detailed.problem is not None:
-            shell.refusal(detailed.problem)
     shell.section(
         "Hidden norm while training",
         "Measured on one fixed batch of the validation split, padding left out, before the first step and at regular "
@@ -124,20 +111,6 @@ def figures(chosen: Chosen, groups: list[HiddenNormGroup]) -> None:
     )
 
 
-def _with_seeds(chosen: Chosen) -> Answer[HiddenNormComparison]:
-    return line().ask(
-        ("norms", chosen.sweep_id, chosen.statistic.name, chosen.task, chosen.depth),
-        lambda bench: bench.compare_hidden_norms(
-            statistic=chosen.statistic.name,
-            sweep_id=chosen.sweep_id,
-            task=chosen.task,
-            depth=chosen.depth,
-            runs=True,
-            scale="log",
-        ),
-    )
-
-
 def numbers(found: Stability) -> None:
     """The stability numbers as a figure and as tables."""
     cells = shell.cell_column({row.cell for row in found.rows}, pinned=True)
@@ -165,7 +138,9 @@ def numbers(found: Stability) -> None:
         shell.section(
             "Seed by seed against RotRNN",
             "The spread over training of an LRU minus that of RotRNN with the same depth and seed, mean over seeds "
-            "with its 95% interval. As a factor: \u00d72 means that the LRU's norm moves over twice as wide a range.",
+            "with its 95% interval, at each depth and over all of them. As a factor: \u00d72 means that the LRU's norm "
+            "moves over twice as wide a range. **Settles later by**: the same difference of the settling steps; "
+            "negative where the LRU settles first.",
         )
         st.dataframe(
             paired_sheet(found),
@@ -173,6 +148,19 @@ def numbers(found: Stability) -> None:
             height="content",
             column_config=said.paired_columns(cells),
             alt="Paired differences of the spread over training",
+        )
+    if found.over_depth and found.depth_measure is not None:
+        shell.section(
+            "Over depths",
+            f"**{found.depth_measure.title}**: {found.depth_measure.definition}. Mean over the seeds that have every "
+            "depth, with its 95% interval, as a factor: \u00d71 means that depth makes no difference.",
+        )
+        st.dataframe(
+            over_depth_sheet(found),
+            hide_index=True,
+            height="content",
+            column_config=said.over_depth_columns(cells),
+            alt="Spread of the final norms over depths",
         )
     with st.expander("All numbers, to sort and to download", icon=":material/table:"):
         st.dataframe(numbers_sheet(found), hide_index=True, column_config=said.number_columns(), alt="All numbers")

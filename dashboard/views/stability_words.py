@@ -79,6 +79,18 @@ def paired_columns(cell: Any) -> dict[str, Any]:
         "Difference, ln": st.column_config.TextColumn(help="Difference of the two spreads, in natural logarithms."),
         "Seeds": st.column_config.NumberColumn(width=70, help="n: pairs of equal depth and seed."),
         "Seen": st.column_config.TextColumn(help="Decided when the interval lies on one side of no difference."),
+        "Settles later by, steps": st.column_config.TextColumn(
+            width=210, help="The LRU's settling step minus RotRNN's: mean (95% interval)."
+        ),
+    }
+
+
+def over_depth_columns(cell: Any) -> dict[str, Any]:
+    """Widths and help of the table over depths; `cell` is how cells look."""
+    return {
+        "Cell": cell,
+        "Depths": st.column_config.TextColumn(width=130, help="Numbers of layers that every counted seed has."),
+        "Seeds": st.column_config.NumberColumn(width=70, help="n: seeds that have every one of these depths."),
     }
 
 

@@ -9,7 +9,7 @@ from dashboard import choices, commands, shell
 from dashboard.connection import Answer, line
 from dashboard.orders import Order
 from dashboard.views.submit_form import form
-from dashboard.views.submit_parts import plan_shown, seconds_wanted
+from dashboard.views.submit_parts import plan_shown
 from dashboard.words import plain, plural
 
 _KEY = "submit-idempotency"
@@ -44,8 +44,12 @@ def _draw(lists: Lists) -> None:
 def _plan(wanted: Order) -> Answer[SweepPlan]:
     """The API's own check and count, by a dry run."""
     grid = wanted.grid or _one(wanted)
-    question = ("plan", repr(wanted.config), repr(grid), wanted.match)
-    return line().ask(question, lambda bench: bench.plan_sweep(wanted.config, grid, match=wanted.match), fresh_s=20.0)
+    dedupe = "reuse" if wanted.reuse else None
+    return line().ask(
+        ("plan", repr(wanted.config), repr(grid), wanted.match, dedupe),
+        lambda bench: bench.plan_sweep(wanted.config, grid, match=wanted.match, dedupe=dedupe),
+        fresh_s=20.0,
+    )
 
 
 def _one(wanted: Order) -> dict[str, list[object]]:
@@ -64,7 +68,7 @@ def _decide(wanted: Order, plan: Answer[SweepPlan]) -> None:
         st.button("Start", disabled=True, key="start")
         return
     new = found.total - (found.duplicates if wanted.reuse else 0)
-    plan_shown(found, wanted, new, seconds_wanted(found, new))
+    plan_shown(found, wanted, new)
     label = f"Start {plural(new, 'run')}" if new else "Take over what exists"
     if st.button(label, type="primary", icon=":material/play_arrow:", key="start"):
         _start(wanted)

@@ -1,29 +1,25 @@
 """What would an order cost? Runs, steps, networks and device time, said before the button."""
 
-from typing import Any
-
 import streamlit as st
 
-from client import Run, SweepPlan
-from dashboard.connection import line
-from dashboard.grids import cost
+from client import SweepPlan
+from client.results import CostEstimate
 from dashboard.orders import Order
 from dashboard.palette import cell_title
 from dashboard.sheets import Sheet
 from dashboard.words import NOTHING, duration, plural
 
 
-def plan_shown(plan: SweepPlan, wanted: Order, new: int, seconds: float | None) -> None:
-    """The count and the cost."""
-    steps = _steps(plan, wanted)
+def plan_shown(plan: SweepPlan, wanted: Order, new: int) -> None:
+    """The count and the cost, as the API has them."""
     facts = [
         ("Runs", f"{plan.total:,}", "Distinct configurations."),
         ("To be trained", f"{new:,}", "Without those that are taken over."),
-        ("Updates", NOTHING if steps is None else f"{steps * new:,}", "Optimiser updates over all runs."),
+        ("Updates", NOTHING if plan.cost is None else f"{plan.cost.steps:,}", "Optimiser updates over all new runs."),
         (
             "Device time",
-            f"about {duration(seconds)}" if seconds is not None else "not known yet",
-            "By the pace of earlier runs of the same task, cell and depth; not known without one.",
+            device_time(plan.cost),
+            "By the pace of earlier runs of the same network, task and batch size; not known without one.",
         ),
     ]
     with st.container(horizontal=True, gap="small", key="plan-facts"):
@@ -32,6 +28,9 @@ def plan_shown(plan: SweepPlan, wanted: Order, new: int, seconds: float | None) 
     notes = []
     if plan.duplicates and not wanted.reuse:
         notes.append(f"{plural(plan.duplicates, 'run')} with the same configuration and code exist already.")
+    if plan.cost is not None and 0 < plan.cost.estimated_runs < plan.cost.runs:
+        known = f"{plan.cost.estimated_runs:,} of {plan.cost.runs:,}"
+        notes.append(f"The device time is that of the {known} runs whose pace is known; the others come on top.")
     if plan.merged:
         notes.append(f"{plural(plan.merged, 'combination')} equal an earlier one and make no run of their own.")
     if notes:
@@ -55,38 +54,8 @@ def sizes_sheet(plan: SweepPlan) -> Sheet:
     }
 
 
-def seconds_wanted(plan: SweepPlan, new: int) -> float | None:
-    """Device time of the new runs, by the pace of the newest that succeeded with the same task, cell and depth."""
-    each = []
-    for size in plan.sizes:
-        found = _alike(size.task, size.cell, size.depth)
-        spent = sum(cost([run], run.finished_at).spent_s for run in found if run.finished_at)
-        steps = sum(run.step for run in found)
-        if not steps:
-            return None
-        each.append(spent / steps)
-    preview = plan.configs_preview[0] if plan.configs_preview else {}
-    planned = preview.get("training", {}).get("steps")
-    return new * planned * sum(each) / len(each) if each and planned else None
-
-
-def _alike(task: str, cell: str, depth: int) -> tuple[Run, ...]:
-    question = ("runs alike", task, cell, depth)
-    return (
-        line()
-        .ask(
-            question,
-            lambda bench: bench.run_page(status="succeeded", task=task, cell=cell, depth=depth, limit=10).items,
-            fresh_s=30.0,
-        )
-        .value
-        or ()
-    )
-
-
-def _steps(plan: SweepPlan, wanted: Order) -> int | None:
-    """Steps of each run, None where the grid varies them."""
-    if "training.steps" in wanted.grid or not plan.configs_preview:
-        return None
-    training: dict[str, Any] = plan.configs_preview[0].get("training", {})
-    return training.get("steps")
+def device_time(cost: CostEstimate | None) -> str:
+    """The device time of the new runs in words: at least so much where the pace of some is not known."""
+    if cost is None or cost.device_seconds is None:
+        return "none" if cost is not None and not cost.runs else "not known yet"
+    return f"{'about' if cost.estimated_runs == cost.runs else 'over'} {duration(cost.device_seconds)}"

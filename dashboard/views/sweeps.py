@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from client import RotBench, Run, Sweep
-from dashboard import choices, live, shell, viewport
+from dashboard import choices, live, questions, shell, viewport
 from dashboard.connection import Answer, line
 from dashboard.downloads import chart
 from dashboard.figures.cells import cells_figure, cells_sheet
 from dashboard.grids import SEED, Matrix, cost, matrix, name_of
 from dashboard.views import sweeps_deeds as deeds
-from dashboard.views.stability_parts import MOVING, progress
+from dashboard.views.stability_parts import progress
 from dashboard.words import duration, plural
 
 MOST = 1000
@@ -90,7 +90,7 @@ def _runs(sweep: Sweep) -> Answer[tuple[Run, ...]]:
         found = itertools.islice(bench.runs(sweep_id=sweep.id, limit=200), MOST)
         return tuple(sorted(found, key=lambda run: order.get(run.id, len(order))))
 
-    return line().ask(("runs of", sweep.id), read, fresh_s=max(2.0, sweep.total / 50))
+    return questions.about(sweep, ("runs of",), read, fresh_s=2.0).ask()
 
 
 def _fresh(sweep: Sweep) -> Sweep:
@@ -98,7 +98,7 @@ def _fresh(sweep: Sweep) -> Sweep:
 
 
 def _outline(sweep: Sweep) -> live.Outline:
-    moving = any(_fresh(sweep).counts.get(status) for status in MOVING)
+    moving = questions.moves(_fresh(sweep))
     return live.Outline(
         moving, waiting=line().away_since is not None, choices=tuple(one.id for one in _sweeps().value or ())
     )

@@ -41,6 +41,7 @@ class Row:
     recurrence_learning_rate: float
     epochs: int = 0
     steps: int = 0
+    warmup_epochs: int = 1
     dropout: float = 0.0
     weight_decay: float = 0.05
     bidirectional: bool = True
@@ -48,7 +49,7 @@ class Row:
     groups: Literal["standard", "B_and_C_decay", "B_fast_and_C_decay", "no_BC_decay"] = "standard"
 
     def recipe(self, title: str, source: str, mark: Literal["S", "U"]) -> Recipe:
-        """The complete run. A length in epochs warms up for one epoch, a length in steps for a tenth of them."""
+        """The complete run. A length in epochs warms up for `warmup_epochs`, a length in steps for a tenth of them."""
         task = TaskConfig(name=self.task)
         per_epoch = task.size("train") // self.batch_size
         steps = self.epochs * per_epoch or self.steps
@@ -71,7 +72,7 @@ class Row:
                 recurrence_learning_rate=self.recurrence_learning_rate,
                 weight_decay=self.weight_decay,
                 parameter_groups=self.groups,
-                warmup_steps=per_epoch if self.epochs else steps // 10,
+                warmup_steps=self.warmup_epochs * per_epoch if self.epochs else steps // 10,
                 log_every=50,
                 evaluate_every=evaluate_every,
                 checkpoint_every=evaluate_every,

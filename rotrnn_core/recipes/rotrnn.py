@@ -93,6 +93,7 @@ DERIVED_ROWS = (
         recurrence_learning_rate=1e-3,
         dropout=0.1,
         weight_decay=0.07,
+        warmup_epochs=0,
     ),
     Row(
         task="retrieval",
@@ -100,7 +101,6 @@ DERIVED_ROWS = (
         n_layers=6,
         d_model=128,
         d_state=256,
-        gate="half_glu2",
         batch_size=32,
         epochs=20,
         learning_rate=2e-3,

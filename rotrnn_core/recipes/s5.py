@@ -18,6 +18,7 @@ ROWS = (
         learning_rate=3e-3,
         recurrence_learning_rate=1e-3,
         weight_decay=0.04,
+        groups="B_fast_and_C_decay",
     ),
     Row(
         task="text",
@@ -32,6 +33,7 @@ ROWS = (
         recurrence_learning_rate=1e-3,
         dropout=0.1,
         weight_decay=0.07,
+        warmup_epochs=0,
     ),
     Row(
         task="retrieval",
@@ -57,6 +59,7 @@ ROWS = (
         recurrence_learning_rate=1e-3,
         dropout=0.1,
         weight_decay=0.07,
+        groups="B_fast_and_C_decay",
     ),
     Row(
         task="pathfinder",
@@ -82,6 +85,7 @@ ROWS = (
         learning_rate=1.8e-3,
         recurrence_learning_rate=6e-4,
         weight_decay=0.06,
+        groups="B_and_C_decay",
     ),
     Row(
         task="speech-commands",
@@ -95,6 +99,7 @@ ROWS = (
         recurrence_learning_rate=2e-3,
         dropout=0.1,
         weight_decay=0.04,
+        groups="no_BC_decay",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""What can be done with data from a command line? `python -m rotrnn_core.tasks list|fetch|import|verify|prepare`.
+"""What can be done with data from a command line? `python -m rotrnn_core.tasks`, then list, fetch, import and others.
 
 What is found goes to stdout, one JSON object a line; progress and what went wrong go to stderr. Exit codes: 0 done,
 1 failed, 2 wrong usage.
@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rotrnn_core.tasks import release, storage
 from rotrnn_core.tasks.dataset import Dataset
 from rotrnn_core.tasks.download import Progress
 from rotrnn_core.tasks.errors import DataMissing
+from rotrnn_core.tasks.floors import floors
 from rotrnn_core.tasks.registry import GENERATED, RELEASES, load
 
 SAID_EVERY_S = 1.0
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=act.__doc__)
         command.add_argument("--data-dir", type=Path, required=True)
         if name != "list":
-            known = TASKS if name == "prepare" else RELEASES
+            known = TASKS if name in ("prepare", "floor") else RELEASES
             task = command.add_argument("task", choices=sorted(known))
             task.nargs = "?" if name == "verify" else None
         if name == "import":
@@ -147,6 +149,16 @@ def _prepare(wanted: argparse.Namespace) -> list[dict[str, Any]]:
     return [_prepared(wanted.task, record, wanted.data_dir)]
 
 
+def _floor(wanted: argparse.Namespace) -> list[dict[str, Any]]:
+    """what a simple method reaches that looks at no order"""
+    name = wanted.task
+    if name in GENERATED:
+        dataset = load(TaskConfig(name=name), wanted.data_dir)
+    else:
+        dataset = release.load(name, RELEASES[name], wanted.data_dir)
+    return [{"task": name, **asdict(floors(dataset, TASKS[name]))}]
+
+
 def _prepared(name: str, record: release.Prepared, data_dir: Path) -> dict[str, Any]:
     place = data_dir / record.folder
     dataset = storage.read(place)
@@ -177,6 +189,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], list[dict[str, Any]]]] = {
     "import": _import,
     "verify": _verify,
     "prepare": _prepare,
+    "floor": _floor,
 }
 
 if __name__ == "__main__":

@@ -3,8 +3,7 @@
     Source<TAB>Target
     ( ( ( [MAX 2 ) 9 ) ] )<TAB>9
 
-Round brackets only say how the lists nest to the left and are dropped; `]` becomes X. A table says for each state and
-byte which state follows and what is written, so that one pass in machine code reads and checks every byte.
+Round brackets only say how the lists nest to the left and are dropped; `]` becomes X.
 
 Source: the readers of Long Range Arena, GitHub google-research/long-range-arena.
 """
@@ -12,14 +11,12 @@ Source: the readers of Long Range Arena, GitHub google-research/long-range-arena
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn, no_type_check
+from typing import NoReturn
 
 import numpy as np
 
-from rotrnn_core.tasks.compiling import compiled
 from rotrnn_core.tasks.dataset import Array, Sequences
 from rotrnn_core.tasks.errors import BadData
-from rotrnn_core.tasks.listops import CLOSE, EOS, FIRST_DIGIT, FIRST_OPERATOR, OPERATORS
 from rotrnn_core.tasks.lra import ARCHIVE, COLLECTION
 from rotrnn_core.tasks.release import Release
 from rotrnn_core.tasks.storage import Pieces
@@ -30,42 +27,9 @@ FILES = {"train": "train", "validation": "val", "test": "test"}
 HEADER = b"Source\tTarget"
 SHORTEST_LINE = 4
 """Bytes of a digit, a tab, a label and a line's end."""
+SHORTEST_WORD = 2
+"""Bytes of a digit and what parts it from the next word."""
 WORD = rb"(?:[()\]0-9]|\[MIN|\[MAX|\[MED|\[SM)"
-
-BEGIN, BETWEEN, LABEL, LAST, RETURN = range(5)
-"""States: before a word, after one, before the label, after it, after a carriage return; then those inside a word."""
-ERROR = 255
-IS_LABEL = 100
-"""What is written is a token id, or this plus a label, or 0 for nothing."""
-
-
-def _table() -> Array:
-    """By 256 * state + byte: 65,536 times the state that follows, plus what is written."""
-    inside = {b"[": 5}
-    for operator in OPERATORS:
-        for end in range(2, len(operator)):
-            inside.setdefault(operator[:end].encode(), 5 + len(inside))
-    follows = np.full((5 + len(inside), 256), ERROR, dtype=np.uint8)
-    written = np.zeros(follows.shape, dtype=np.uint8)
-    for byte in b"()]0123456789":
-        follows[BEGIN, byte] = BETWEEN
-    written[BEGIN, ord("]")] = CLOSE
-    for digit in range(10):
-        written[BEGIN, ord("0") + digit] = FIRST_DIGIT + digit
-        follows[LABEL, ord("0") + digit] = LAST
-        written[LABEL, ord("0") + digit] = IS_LABEL + digit
-    follows[BEGIN, ord("[")] = inside[b"["]
-    for number, operator in enumerate(OPERATORS):
-        word = operator.encode()
-        for end in range(1, len(word)):
-            follows[inside[word[:end]], word[end]] = inside.get(word[: end + 1], BETWEEN)
-        written[inside[word[:-1]], word[-1]] = FIRST_OPERATOR + number
-    follows[BETWEEN, ord(" ")], follows[BETWEEN, ord("\t")] = BEGIN, LABEL
-    follows[LAST, ord("\r")], follows[LAST, ord("\n")], follows[RETURN, ord("\n")] = RETURN, BEGIN, BEGIN
-    return (follows.astype(np.uint32) * 65_536 + written).reshape(-1)
-
-
-TABLE = _table()
 
 
 def read(folder: Path) -> Pieces:
@@ -83,25 +47,23 @@ def trees(path: Path) -> Iterator[Sequences]:
         header = file.readline()
         if header.rstrip(b"\r\n") != HEADER:
             raise BadData(path, f"the header is {header[:40]!r}, and has to be {HEADER!r}", 1)
-        line, rest = 2, b""
-        while block := file.read(CHUNK):
-            head, newline, tail = (rest + block).rpartition(b"\n")
-            rest = tail
-            if newline:
-                chunk = head + newline
-                yield _sequences(chunk, path, line)
-                line += chunk.count(b"\n")
-        if rest:
-            yield _sequences(rest + b"\n", path, line)
+        line = 2
+        while chunk := file.read(CHUNK):
+            chunk += file.readline()
+            found = _sequences(chunk if chunk.endswith(b"\n") else chunk + b"\n", path, line)
+            line += len(found)
+            yield found
 
 
 def _sequences(chunk: bytes, path: Path, line: int) -> Sequences:
     """The trees of whole lines, of which the first is the file's line `line`."""
+    from rotrnn_core.tasks.listops_automaton import TABLE, translate  # machine code, which takes a while to load
+
     text = np.frombuffer(chunk, dtype=np.uint8)
-    tokens = np.empty(len(text) + 1, dtype=np.uint8)
+    tokens = np.empty(len(text) // SHORTEST_WORD + 2, dtype=np.uint8)
     most = len(text) // SHORTEST_LINE + 1
     offsets, labels = np.empty(most + 1, dtype=np.int64), np.empty(most, dtype=np.uint8)
-    place, count = _scan(text, TABLE, tokens, offsets, labels)
+    place, count = translate(text, TABLE, tokens, offsets, labels)
     if place < len(text):
         _point_out(chunk, place, path, line)
     offsets, labels = offsets[: count + 1], labels[:count]
@@ -109,28 +71,6 @@ def _sequences(chunk: bytes, path: Path, line: int) -> Sequences:
     if np.diff(offsets).max() > LONGEST:
         tokens, offsets = _cut(tokens, offsets)
     return Sequences(tokens, offsets, labels)
-
-
-@no_type_check
-@compiled
-def _scan(text, table, tokens, offsets, labels):
-    """Translate lines of bytes into token ids; gives where the first wrong byte is, and the trees."""
-    offsets[0] = 0
-    row, count, tree = 0, 0, 0
-    for place in range(len(text)):
-        entry = table[row | text[place]]
-        row = (entry >> 8) & 0xFF00
-        said = entry & 0xFF
-        if row == ERROR << 8:
-            return place, tree
-        if said >= IS_LABEL:
-            labels[tree] = said - IS_LABEL
-            tree += 1
-            offsets[tree] = count + 1
-            said = EOS
-        tokens[count] = said
-        count += said != 0
-    return len(text), tree
 
 
 def _point_out(chunk: bytes, place: int, path: Path, line: int) -> NoReturn:

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from rotrnn_core.tasks.dataset import Scale, Sequences, of_one_length
 from rotrnn_core.tasks.documents import check_utf8
 from rotrnn_core.tasks.errors import BadData
 from rotrnn_core.tasks.lra import ARCHIVE, COLLECTION
-from rotrnn_core.tasks.png import read_gray
 from rotrnn_core.tasks.release import Release
 from rotrnn_core.tasks.storage import Pieces
 
@@ -31,6 +29,8 @@ Picture = tuple[Path, int]
 
 def read(folder: Path, *, side: int) -> Pieces:
     """The pictures of pathfinder32 or pathfinder128, the folder that holds curv_contour_length_14."""
+    import torch  # like png below, not before pictures are read: who looks whether they are here needs neither
+
     pictures = list(_listed(folder / DIFFICULTY))
     order = torch.randperm(len(pictures), generator=torch.Generator().manual_seed(SEED)).tolist()
     tenth = len(order) // 10
@@ -63,6 +63,8 @@ def _listed(folder: Path) -> Iterator[Picture]:
 
 
 def _pieces(pictures: Sequence[Picture], side: int) -> Iterator[Sequences]:
+    from rotrnn_core.tasks.png import read_gray
+
     for begin in range(0, len(pictures), PIECE):
         chosen = pictures[begin : begin + PIECE]
         pixels = np.empty((len(chosen), side, side), dtype=np.uint8)

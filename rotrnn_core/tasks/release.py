@@ -96,6 +96,15 @@ def load(name: str, release: Release, data_dir: Path) -> Dataset:
     return read(data_dir / record.folder)
 
 
+def is_here(name: str, release: Release, data_dir: Path) -> bool:
+    """Whether `load` would find something to read."""
+    try:
+        record = record_of(name, release, data_dir)
+        return (record is not None and (data_dir / record.folder).exists()) or at_hand(release, data_dir) is not None
+    except (BadData, OSError):
+        return False
+
+
 def at_hand(release: Release, data_dir: Path) -> Path | None:
     """Where the files lie already: installed on this machine, or fetched before."""
     for folder in release.installed:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rotrnn_core.catalogue import WORDS
 from rotrnn_core.tasks.dataset import MEASURED, Array, Sequences, of_one_length
 from rotrnn_core.tasks.documents import check_utf8
 from rotrnn_core.tasks.download import Download
@@ -20,11 +21,6 @@ from rotrnn_core.tasks.errors import BadData
 from rotrnn_core.tasks.release import Release
 from rotrnn_core.tasks.storage import Pieces
 
-_WORDS = (
-    "backward bed bird cat dog down eight five follow forward four go happy house learn left marvin nine no off on one "
-    "right seven sheila six stop three tree two up visual wow yes zero"
-)
-WORDS = tuple(_WORDS.split())
 RATE = 16_000
 SAMPLES = 16_000
 SEED = 42

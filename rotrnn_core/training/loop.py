@@ -1,13 +1,12 @@
 """How does a run go from its first step to its last? One iterator of typed records."""
 
-import dataclasses
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,12 +27,13 @@ from rotrnn_core.records import (
     Record,
     Started,
 )
-from rotrnn_core.tasks import Loader, Sampler, batch_of
+from rotrnn_core.tasks import Loader, Sampler, Sequences, batch_of
 from rotrnn_core.training import checkpoints
 from rotrnn_core.training.calibration import BATCHES, calibrate
 from rotrnn_core.training.divergence import locate_activation, locate_gradient, locate_parameter, norm_of
 from rotrnn_core.training.environment import device_of, environment_of
-from rotrnn_core.training.evaluation import evaluate
+from rotrnn_core.training.evaluation import Tally, tally
+from rotrnn_core.training.half_rate import halve_rate
 from rotrnn_core.training.optimiser import make_optimiser, set_rates
 from rotrnn_core.training.probe import Probe
 from rotrnn_core.training.randomness import Stream, generator_of, seed_of
@@ -45,11 +45,15 @@ class Control:
 
     Args:
         stop: Once true, the loop writes a checkpoint before its next step and ends.
-        step: Completed updates, set by the loop.
+        step: Completed updates, set by the loop; set anew now and then while an evaluation is at work.
     """
 
     stop: bool = False
     step: int = 0
+
+    def working(self) -> None:
+        """Say that nothing stands still, though no step ends."""
+        self.step = self.step
 
 
 def train(
@@ -64,7 +68,8 @@ def train(
 
     Order: Started; in a fresh run HiddenNorms before the first step; then for each step, where its interval or the
     last step asks for it, Loss, HiddenNorms, Evaluation of the validation split, Checkpoint; at the end Evaluation of
-    the test split, once, by the network of the step with the best validation accuracy, and Finished. A value that is
+    the test split, once, by the network of the step with the best validation accuracy, its Confusion where classes are
+    few, the Evaluation at half the rate where the task has one, and Finished. A value that is
     not finite ends the run with Loss, HiddenNorms and Divergence of that step. After a resume no record of a completed
     step comes again. A checkpoint that cannot be written is said in a CheckpointMissed and ends nothing.
 
@@ -81,8 +86,8 @@ def train(
         DataMissing: The data cannot be had.
         CheckpointUnusable: `resume_from` is damaged or belongs to another run.
     """
-    run = _Run(config, data_dir)
     control = control or Control()
+    run = _Run(config, data_dir, control)
     if resume_from is not None:
         run.restore(resume_from)
     yield run.started()
@@ -112,15 +117,16 @@ def train(
             made = run.save(checkpoint_dir)
             saved = run.step if isinstance(made, Checkpoint) else saved
             yield made
-    yield run.test()
+    yield from run.test()
     yield Finished(step=run.step)
 
 
 class _Run:
     """The state of one training: network, optimiser, place in the data, and every source of chance."""
 
-    def __init__(self, config: RunConfig, data_dir: Path) -> None:
+    def __init__(self, config: RunConfig, data_dir: Path, control: Control) -> None:
         self.config = config
+        self.control = control
         self.device = device_of(config.training)
         self.data = tasks.load(config.task, data_dir)
         seed = config.training.seed
@@ -203,26 +209,30 @@ class _Run:
 
     def validate(self) -> Evaluation:
         """Loss and accuracy over the validation split; the network is kept where it has never been as accurate."""
-        found = self._evaluation("validation")
+        found = self._tally(self.data.validation).evaluation("validation", self.step)
         if self.best is None or found.accuracy > self.best["accuracy"]:
             network = {name: value.clone() for name, value in self.network.state_dict().items()}
             self.best = {"step": self.step, "accuracy": found.accuracy, "network": network}
         return found
 
-    def test(self) -> Evaluation:
-        """Loss and accuracy over the test split of the network that validation chose; training is over then."""
+    def test(self) -> list[Record]:
+        """What the network that validation chose makes of the test split; training is over then."""
         assert self.best is not None
         self.network.load_state_dict(self.best["network"])
-        return dataclasses.replace(self._evaluation("test"), chosen_step=self.best["step"])
+        found = self._tally(self.data.test)
+        said: list[Record] = [found.evaluation("test", self.step, self.best["step"]), *found.confusion(self.step)]
+        if self.config.task.info.half_rate and halve_rate(self.network):
+            said.append(self._tally(self.data.test, every=2).evaluation("half_rate_test", self.step))
+        return said
 
-    def _evaluation(self, split: Literal["validation", "test"]) -> Evaluation:
-        return evaluate(
+    def _tally(self, split: Sequences, every: int = 1) -> Tally:
+        return tally(
             self.network,
-            getattr(self.data, split),
-            split=split,
-            step=self.step,
+            split,
             batch_size=2 * self.config.training.batch_size,
             device=self.device,
+            every=every,
+            working=self.control.working,
         )
 
     def save(self, folder: Path | str) -> Checkpoint | CheckpointMissed:

@@ -119,7 +119,7 @@ def test_a_crash_between_the_row_and_the_answer_leaves_the_key_free(
 ) -> None:
     headers = {"Idempotency-Key": "k"}
     with monkeypatch.context() as patched:
-        patched.setattr("api.routers.runs.keep", lambda *_: 1 / 0)
+        patched.setattr("api.routers.runs.run_read", lambda *_: 1 / 0)
         assert fresh.http.post("/v1/runs", json={"config": {}}, headers=headers).status_code == 500
     assert fresh.stored()["runs"] == 0
     first, again = (fresh.http.post("/v1/runs", json={"config": {}}, headers=headers).json()["id"] for _ in range(2))

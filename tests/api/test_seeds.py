@@ -57,6 +57,17 @@ def test_each_statistic_is_that_of_the_finite_values(n: int, steps: int, random:
             assert np.isnan(found.low[step, 0])
 
 
+def test_a_long_comparison_says_step_for_step_what_a_short_one_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=(3, 50, 2))
+    values[0, 7], values[:, 20] = np.nan, np.inf
+    curves = [Curve(seed, np.arange(50), values[seed]) for seed in range(3)]
+    whole = over_seeds(curves)
+    monkeypatch.setattr("api.groups._NUMBERS_AT_ONCE", 3 * 2 * 7)
+    cut = over_seeds(curves)
+    for name in ("n", "mean", "median", "iqm", "low", "high", "minimum", "maximum", "non_finite"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(whole, name), err_msg=name)
+
+
 def test_the_bootstrap_interval_is_bca_from_eight_seeds_on() -> None:
     values = np.random.default_rng(3).lognormal(sigma=0.5, size=20)
     (low,), (high,) = mean_intervals(values[:, None])

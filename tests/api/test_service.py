@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,15 +32,13 @@ def test_the_door_never_imports_torch() -> None:
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
 
 
-def test_settings_name_what_is_missing_and_never_show_a_password() -> None:
-    code = "import api.main"
-    environment = os.environ | {"ROTBENCH_DATABASE_URL": AWAY, "ROTBENCH_API_POOL_SIZE": "none"}
-    ended = subprocess.run(
-        [sys.executable, "-c", code], env=environment, check=False, timeout=60, capture_output=True, text=True
-    )
-    assert ended.returncode != 0
-    assert "api_pool_size" in ended.stderr
-    assert "nothing" not in ended.stderr
+def test_settings_name_what_is_missing_and_never_show_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROTBENCH_DATABASE_URL", AWAY)
+    monkeypatch.setenv("ROTBENCH_API_POOL_SIZE", "none")
+    with pytest.raises(ValueError, match="api_pool_size") as refused:
+        Settings()
+    assert "nothing" in AWAY
+    assert "nothing" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_without_a_database_the_process_is_alive_but_not_ready() -> None:
@@ -100,16 +99,51 @@ def test_the_catalogue_is_that_of_the_configuration(door: Any) -> None:
         assert recipe["mark"] in ("S", "D", "U")
 
 
+def test_a_run_that_was_tested_below_its_floor_is_flagged(fresh: Any) -> None:
+    found = {}
+    for accuracy in (0.2, 0.3):
+        run_id = fresh.submit(training={"seed": int(100 * accuracy)})
+        fresh.train(run_id, metrics=[("test_accuracy", 1, accuracy)])
+        found[accuracy] = fresh.http.get(f"/v1/runs/{run_id}").json()["below_floor"]
+    assert found == {0.2: True, 0.3: False}
+    assert fresh.http.get(f"/v1/runs/{fresh.submit()}").json()["below_floor"] is None
+
+
 def test_workers_are_shown_by_the_age_of_their_beat(fresh: Any) -> None:
     run_id = fresh.submit()
+    memory = workers.Memory(resident_mib=300, host_total_mib=2_000, host_available_mib=1_000)
     with fresh.sessions() as session:
         for name, run in (("one", None), ("two", run_id)):
-            workers.beat(session, name, host="h", device="cpu", device_uuid=name, pid=1, environment={}, run_id=run)
+            facts = {"host": "h", "device": "cpu", "device_uuid": name, "pid": 1, "environment": {}, "run_id": run}
+            workers.beat(session, name, **facts, data=["text"] if run else [], memory=memory if run else None)
         session.commit()
     items = {item["id"]: item for item in fresh.http.get("/v1/workers").json()["items"]}
     assert (items["one"]["state"], items["two"]["state"]) == ("idle", "busy")
     assert items["two"]["run_id"] == str(run_id)
     assert 0 <= items["one"]["beat_age_s"] < 30
+    told = ("data", "resident_mib", "host_total_mib", "host_available_mib")
+    assert [items["two"][name] for name in told] == [["text"], 300, 2_000, 1_000]
+    assert [items["one"][name] for name in told] == [[], None, None, None]
+
+
+def test_a_run_whose_data_no_living_worker_has_says_what_it_waits_for(fresh: Any) -> None:
+    def waits_for() -> str | None:
+        shown = fresh.http.get(f"/v1/runs/{run_id}").json()["waits_for"]
+        assert fresh.http.get("/v1/runs").json()["items"][0]["waits_for"] == shown
+        return shown
+
+    def beat(name: str, data: list[str]) -> None:
+        with fresh.sessions() as session:
+            facts = {"host": "h", "device": "cpu", "device_uuid": name, "pid": 1, "environment": {}}
+            workers.beat(session, name, **facts, data=data)
+            session.commit()
+
+    run_id = fresh.submit(task={"name": "text"})
+    assert waits_for() is None, "while no worker lives nothing is known"
+    beat("one", ["image"])
+    assert "rotbench data fetch text" in waits_for()
+    beat("two", ["text"])
+    assert waits_for() is None
 
 
 def test_every_route_is_described_with_its_problems(door: Any) -> None:

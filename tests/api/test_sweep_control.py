@@ -67,7 +67,9 @@ def test_a_plan_says_what_the_new_runs_take_by_the_pace_of_runs_like_them(fresh:
         }
         session.execute(update(AttemptRow).values(lasted))
         session.commit()
-    cost = post(fresh, "", 200, config=parts, grid=GRID, dry_run=True)["cost"]
+    anew = post(fresh, "", 200, config=parts, grid=GRID, dry_run=True)["cost"]
+    assert (anew["runs"], anew["steps"], anew["estimated_runs"]) == (4, 400, 2)
+    cost = post(fresh, "", 200, config=parts, grid=GRID, dedupe="reuse", dry_run=True)["cost"]
     assert (cost["runs"], cost["steps"], cost["estimated_runs"]) == (3, 300, 1)
     assert 49.9 < cost["device_seconds"] < 50.1
     deepest = post(fresh, "", 200, config=parts, grid={"model.n_layers": [2]}, dry_run=True)["cost"]

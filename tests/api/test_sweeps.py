@@ -91,6 +91,8 @@ def test_matched_cells_cost_what_the_first_one_does(door: Any) -> None:
         assert first["d_state"] == 64
         assert abs(size["parameters"] / first["parameters"] - 1) < 0.05
     made = sweep(door, **body)
+    further = door.http.post(f"/v1/sweeps/{made['id']}/extend", json={"seeds": [2]}).json()
+    assert (made["match"], further["match"], further["total"]) == ("parameters", "parameters", 24)
     sizes = {(size["cell"], size["depth"]): size for size in plan["sizes"]}
     for run in runs_of(door, made["id"]):
         size = sizes[run["cell"], run["depth"]]

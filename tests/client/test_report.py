@@ -8,7 +8,7 @@ from rich.console import Console
 
 from client.cli import output, reporting
 from client.report import conditions, definitions, differences, over_depth
-from client.results import (
+from client.stability import (
     AccuracyRow,
     Claim,
     CostRow,
@@ -29,23 +29,32 @@ MEASURES = tuple(
 def known(**changes: object) -> Stability:
     """One cell at one depth with round numbers, and what the API may leave open."""
     rows = (
-        StabilityRow("t", "lru-learned", 2, "spread_over_training", math.log(1.5), math.log(1.25), math.log(2), 3),
-        StabilityRow("t", "lru-learned", 2, "spread_over_layers", math.log(1.2), None, None, 1),
-        StabilityRow("t", "lru-learned", 2, "spread_over_seeds", None, None, None, 1),
-        StabilityRow("t", "rotrnn", 1, "spread_over_training", 0.0, 0.0, 0.0, 3),
-        StabilityRow("t", "rotrnn", 1, "settling_step", 25.0, 0.0, 50.0, 3),
+        StabilityRow(
+            "t",
+            "lru-learned",
+            2,
+            "spread_over_training",
+            estimate=math.log(1.5),
+            low=math.log(1.25),
+            high=math.log(2),
+            n=3,
+        ),
+        StabilityRow("t", "lru-learned", 2, "spread_over_layers", estimate=math.log(1.2), low=None, high=None, n=1),
+        StabilityRow("t", "lru-learned", 2, "spread_over_seeds", estimate=None, low=None, high=None, n=1),
+        StabilityRow("t", "rotrnn", 1, "spread_over_training", estimate=0.0, low=0.0, high=0.0, n=3),
+        StabilityRow("t", "rotrnn", 1, "settling_step", estimate=25.0, low=0.0, high=50.0, n=3),
     )
     fields: dict[str, object] = {
         "measures": MEASURES,
         "rows": rows,
         "paired": (
-            PairedRow("t", "lru-learned", None, "spread_over_training", 0.5, 0.25, 0.75, 3),
-            PairedRow("t", "lru-learned", 2, "spread_over_training", -0.125, None, None, 1),
+            PairedRow("t", "lru-learned", None, "spread_over_training", 0.5, low=0.25, high=0.75, n=3),
+            PairedRow("t", "lru-learned", 2, "spread_over_training", -0.125, low=None, high=None, n=1),
         ),
         "claim": Claim(Finding(True, "a"), Finding(None, "b"), "The claim: undecided. [a] b"),
         "accuracy": (
-            AccuracyRow("t", "rotrnn", 1, 0.5, 0.25, 0.75, 3),
-            AccuracyRow("t", "lru-learned", 2, None, None, None, 0),
+            AccuracyRow("t", "rotrnn", 1, estimate=0.5, low=0.25, high=0.75, n=3),
+            AccuracyRow("t", "lru-learned", 2, estimate=None, low=None, high=None, n=0),
         ),
         "warnings": ("Left out: one run.",),
     }
@@ -69,17 +78,19 @@ def test_differences_stand_by_depth_with_all_depths_last_and_keep_their_sign() -
 
 
 def test_a_spread_beyond_what_a_float_holds_is_infinite_and_no_error() -> None:
-    rows = (StabilityRow("t", "rotrnn", 1, "spread_over_training", 800.0, 10.0, math.nan, 3),)
+    rows = (StabilityRow("t", "rotrnn", 1, "spread_over_training", estimate=800.0, low=10.0, high=math.nan, n=3),)
     assert conditions(known(rows=rows))[0].spreads[0].text() == "inf [2.2e+04, nan] n=3"
 
 
 def test_costs_settling_and_the_spread_over_depth_are_said_where_there_are_some() -> None:
     stability = known(
         costs=(CostRow("t", "rotrnn", 1, 9690, 64, 100), CostRow("t", "rotrnn", 1, 12000, 64, 100)),
-        paired_settling=(PairedRow("t", "lru-learned", 2, "settling_step", -30.0, -60.0, 0.0, 3),),
+        paired_settling=(PairedRow("t", "lru-learned", 2, "settling_step", -30.0, low=-60.0, high=0.0, n=3),),
         over_depth=(
-            OverDepthRow("t", "lru-tied", "spread_over_depth", (1, 2), None, None, None, 0),
-            OverDepthRow("t", "rotrnn", "spread_over_depth", (1, 2, 4), math.log(2), 0.0, math.log(4), 3),
+            OverDepthRow("t", "lru-tied", "spread_over_depth", (1, 2), estimate=None, low=None, high=None, n=0),
+            OverDepthRow(
+                "t", "rotrnn", "spread_over_depth", (1, 2, 4), estimate=math.log(2), low=0.0, high=math.log(4), n=3
+            ),
         ),
     )
     rotrnn, lru = conditions(stability)
@@ -124,7 +135,10 @@ def test_in_a_pipe_each_row_is_one_line_and_the_verdict_is_the_apis_own_sentence
 
 
 def test_two_tasks_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = tuple(StabilityRow(task, "rotrnn", 1, "spread_over_training", 0.0, 0.0, 0.0, 3) for task in ("one", "two"))
+    rows = tuple(
+        StabilityRow(task, "rotrnn", 1, "spread_over_training", estimate=0.0, low=0.0, high=0.0, n=3)
+        for task in ("one", "two")
+    )
     text = printed(monkeypatch, known(rows=rows, accuracy=(), paired=()), 160)
     assert "one" in text
     assert "two" in text

@@ -9,17 +9,13 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.results import (
+from client.results import Divergence, HiddenNormSeries, HiddenNormTrace, MetricSeries, Run
+from client.stability import (
     AccuracyRow,
     Claim,
-    Divergence,
     Finding,
-    HiddenNormSeries,
-    HiddenNormTrace,
     Measure,
-    MetricSeries,
     PairedRow,
-    Run,
     Stability,
     StabilityRow,
 )
@@ -83,10 +79,10 @@ def test_stability_numbers_keep_the_units_of_the_api_and_absent_bounds_are_empty
     stream = io.StringIO()
     stability = Stability(
         (Measure("spread_over_training", "Spread", "what it is", "ln"),),
-        (StabilityRow("t", "rotrnn", 1, "spread_over_training", 0.5, None, None, 1),),
-        (PairedRow("t", "lru-tied", None, "spread_over_training", 0.25, 0.125, 0.375, 3),),
+        (StabilityRow("t", "rotrnn", 1, "spread_over_training", estimate=0.5, low=None, high=None, n=1),),
+        (PairedRow("t", "lru-tied", None, "spread_over_training", 0.25, low=0.125, high=0.375, n=3),),
         Claim(Finding(None, ""), Finding(None, ""), ""),
-        (AccuracyRow("t", "rotrnn", 1, 0.75, 0.5, 1.0, 3),),
+        (AccuracyRow("t", "rotrnn", 1, estimate=0.75, low=0.5, high=1.0, n=3),),
     )
     write_stability(stream, stability)
     assert [list(row.values()) for row in rows(stream)] == [

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.errors import RotBenchError
-from client.results import HiddenNormGroup, LogLine, MetricSeries, PairedRow, Run, SingleRun
+from client.results import HiddenNormGroup, LogLine, MetricSeries, Run, SingleRun
+from client.stability import PairedRow
 from client.wire import number, plain, read, to_json
 
 

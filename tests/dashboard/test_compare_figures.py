@@ -139,9 +139,9 @@ def test_survival_says_who_lost_seeds_and_that_no_one_did() -> None:
 
 
 ROWS = [
-    AccuracyRow("listops-short", "rotrnn", 1, 0.4, 0.3, 0.5, 3),
-    AccuracyRow("listops-short", "rotrnn", 2, 0.45, None, None, 1),
-    AccuracyRow("listops-short", "lru-tied", 1, None, None, None, 0),
+    AccuracyRow("listops-short", "rotrnn", 1, estimate=0.4, low=0.3, high=0.5, n=3),
+    AccuracyRow("listops-short", "rotrnn", 2, estimate=0.45, low=None, high=None, n=1),
+    AccuracyRow("listops-short", "lru-tied", 1, estimate=None, low=None, high=None, n=0),
 ]
 
 

@@ -1,5 +1,6 @@
 """What does a page get while the API comes and goes? Fresh answers, kept answers, and since when it is away."""
 
+import threading
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -120,3 +121,41 @@ def test_memory_is_bounded(telephone: Telephone, line: Line) -> None:
         line.ask(question, telephone.number, fresh_s=60)
     assert line.ask(0, telephone.number, fresh_s=60).value == connection.KEPT + 11
     assert line.ask(connection.KEPT + 9, telephone.number, fresh_s=60).value == connection.KEPT + 10
+
+
+def test_a_question_that_is_under_way_is_not_asked_twice(telephone: Telephone, line: Line) -> None:
+    rings, may_answer = threading.Event(), threading.Event()
+
+    def slowly(bench: Any) -> int:
+        rings.set()
+        may_answer.wait(60)
+        return telephone.number(bench)
+
+    line.ahead("a", slowly)
+    assert rings.wait(60)
+    threading.Timer(0.05, may_answer.set).start()
+    assert line.ask("a", telephone.number, fresh_s=0).value == 1
+    assert telephone.asked == 1
+
+
+def test_what_is_at_hand_is_not_asked_ahead(telephone: Telephone, line: Line) -> None:
+    line.ask("a", telephone.number, fresh_s=60)
+    line.ahead("a", telephone.number, fresh_s=60)
+    assert line.ask("a", telephone.number, fresh_s=60).value == 1
+
+
+def test_an_answer_that_took_long_is_fresh_for_longer(
+    telephone: Telephone, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(connection.time, "monotonic", lambda: now[0])
+
+    def slowly(bench: Any) -> int:
+        now[0] += 2 + connection.QUICK_S
+        return telephone.number(bench)
+
+    line.ask("a", slowly, fresh_s=0)
+    now[0] += 2 * connection.PATIENCE - 1
+    assert line.ask("a", telephone.number, fresh_s=0).value == 1
+    now[0] += 2
+    assert line.ask("a", telephone.number, fresh_s=0).value == 2

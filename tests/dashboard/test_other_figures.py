@@ -23,7 +23,9 @@ LOSS, ACCURACY, GRADIENT, RATE = CURVES
 def row(
     cell: str, depth: int, measure: Measure, estimate: float | None, low: float | None = None, high: float | None = None
 ) -> StabilityRow:
-    return StabilityRow("listops-short", cell, depth, measure.name, estimate, low, high, 3 if low is not None else 1)
+    return StabilityRow(
+        "listops-short", cell, depth, measure.name, estimate=estimate, low=low, high=high, n=3 if low is not None else 1
+    )
 
 
 def markers(figure: go.Figure) -> list[Any]:

@@ -44,6 +44,7 @@ def test_the_home_page_shows_the_verdict_the_figures_and_the_tables(service: Any
         "Survival of the seeds",
         "Stability numbers",
         "Seed by seed against RotRNN",
+        "Over depths",
     ]
     charts = [chart.proto.id.split("-")[-1] for chart in page.get("plotly_chart")]
     assert charts == ["norms", "heat", "profiles", "survival", "spread"]

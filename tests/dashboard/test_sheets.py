@@ -8,8 +8,19 @@ from typing import Any
 import pytest
 
 from client import AccuracyRow, Claim, Divergence, Finding, Measure, PairedRow, Run, Stability, StabilityRow
-from dashboard.sheets import accuracy, config_sheets, numbers_sheet, paired_sheet, runs_sheet, stability_sheet, why
+from client.stability import OverDepthRow
+from dashboard.sheets import (
+    accuracy,
+    config_sheets,
+    numbers_sheet,
+    over_depth_sheet,
+    paired_sheet,
+    runs_sheet,
+    stability_sheet,
+    why,
+)
 from dashboard.views.stability_words import headline
+from dashboard.words import NOTHING
 from rotrnn_core.config import RunConfig
 
 SPREAD = Measure("spread_over_training", "Spread over training", "max - min", "ln")
@@ -22,14 +33,14 @@ def stability(**changed: Any) -> Stability:
     whole = Stability(
         measures=(SPREAD, SETTLING),
         rows=(
-            StabilityRow("t", "lru-tied", 1, SPREAD.name, 0.5, None, None, 1),
-            StabilityRow("t", "rotrnn", 2, SPREAD.name, math.log(1.07), 0.0, math.log(1.1), 3),
-            StabilityRow("t", "rotrnn", 1, SPREAD.name, None, None, None, 0),
-            StabilityRow("t", "rotrnn", 2, SETTLING.name, 120.0, 100.0, 140.0, 3),
+            StabilityRow("t", "lru-tied", 1, SPREAD.name, estimate=0.5, low=None, high=None, n=1),
+            StabilityRow("t", "rotrnn", 2, SPREAD.name, estimate=math.log(1.07), low=0.0, high=math.log(1.1), n=3),
+            StabilityRow("t", "rotrnn", 1, SPREAD.name, estimate=None, low=None, high=None, n=0),
+            StabilityRow("t", "rotrnn", 2, SETTLING.name, estimate=120.0, low=100.0, high=140.0, n=3),
         ),
         paired=(),
         claim=Claim(undecided, undecided, ""),
-        accuracy=(AccuracyRow("t", "rotrnn", 2, 0.5, 0.45, 0.55, 3),),
+        accuracy=(AccuracyRow("t", "rotrnn", 2, estimate=0.5, low=0.45, high=0.55, n=3),),
     )
     return dataclasses.replace(whole, **changed)
 
@@ -95,8 +106,34 @@ def test_the_table_of_all_numbers_keeps_them_as_numbers() -> None:
     [(0.1, 0.9, "moves more"), (-0.9, -0.1, "moves less"), (-0.1, 0.9, "undecided"), (None, None, "too few seeds")],
 )
 def test_a_paired_difference_is_judged_by_its_interval(low: float | None, high: float | None, seen: str) -> None:
-    sheet = paired_sheet(stability(paired=(PairedRow("t", "lru-tied", None, SPREAD.name, math.log(2), low, high, 3),)))
+    sheet = paired_sheet(
+        stability(paired=(PairedRow("t", "lru-tied", None, SPREAD.name, math.log(2), low=low, high=high, n=3),))
+    )
     assert (sheet["Moves, against RotRNN"], sheet["Depth"], sheet["Seen"]) == (["\u00d72.00"], ["all"], [seen])
+
+
+def test_settling_stands_beside_moving_at_each_depth_and_over_all_of_them() -> None:
+    paired = tuple(
+        PairedRow("t", "lru-tied", depth, SPREAD.name, difference=0.1, low=0.0, high=0.2, n=3) for depth in (None, 4, 2)
+    )
+    settling = (
+        PairedRow("t", "lru-tied", 2, SETTLING.name, difference=120.0, low=-10.0, high=250.0, n=3),
+        PairedRow("t", "lru-tied", None, SETTLING.name, difference=80.0, low=None, high=None, n=1),
+    )
+    sheet = paired_sheet(stability(paired=paired, paired_settling=settling))
+    assert sheet["Depth"] == ["2", "4", "all"]
+    assert sheet["Settles later by, steps"] == ["120  (-10 to 250)", NOTHING, "80"]
+
+
+def test_the_spread_over_depths_is_a_factor_with_its_interval() -> None:
+    rows = (
+        OverDepthRow("t", "lru-tied", "d", (1, 2), estimate=math.log(2), low=None, high=None, n=1),
+        OverDepthRow("t", "rotrnn", "d", (1, 2), estimate=math.log(1.1), low=0.0, high=math.log(1.5), n=3),
+    )
+    sheet = over_depth_sheet(stability(over_depth=rows))
+    assert sheet["Cell"] == [["rotrnn"], ["lru-tied"]]
+    assert sheet["Largest over smallest"] == ["\u00d71.100", "\u00d72.00"]
+    assert sheet["95% interval"] == ["\u00d71.000 to \u00d71.50", NOTHING]
 
 
 @pytest.mark.parametrize(

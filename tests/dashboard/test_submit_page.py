@@ -17,12 +17,18 @@ def test_an_empty_form_is_one_run_with_the_defaults(service: Any, open_at: Any) 
 
 def test_a_link_fills_the_form_and_several_values_are_counted_and_costed(service: Any, open_at: Any) -> None:
     address = {"cells": "rotrnn,lru", "training.seed": "0-2", "model.n_layers": "1,2", "training.steps": "100"}
-    page = open_at(service, "submit", **{"training.seed": "0-2", "model.n_layers": "1,2", "training.steps": "100"})
+    width = {"model.d_model": "16", "model.d_state": "16"}
+    counted = {"training.seed": "0-2", "model.n_layers": "1,2", "training.steps": "100"}
+    page = open_at(service, "submit", **width, **counted)
     page.multiselect(key="cells").set_value(["rotrnn", "lru"]).run()
     assert said(page)["Runs"] == "12"
     assert said(page)["Updates"] == "1,200"
     assert said(page)["Device time"].startswith("about ")
     assert page.button(key="start").label == "Start 12 runs"
+    page.text_input(key="model.n_layers").set_value("1,2,3").run()
+    assert said(page)["Device time"].startswith("over ")
+    assert any("12 of 18 runs" in caption.value for caption in page.caption)
+    page.text_input(key="model.n_layers").set_value("1,2").run()
     assert page.query_params["training.seed"] == address["training.seed"]
     assert "--grid 'training.seed=[0,1,2]'" in page.code[0].value
 

@@ -4,6 +4,8 @@ import dataclasses
 import functools
 import http.server
 import json
+import subprocess
+import sys
 import tarfile
 import threading
 from collections.abc import Callable
@@ -87,3 +89,25 @@ def test_a_fetch_tells_size_and_licence_first_and_ends_prepared(
 def test_digits_are_prepared_from_the_library(ask: Any) -> None:
     (made,) = ask("prepare", "digits")[1]
     assert made["examples"] == {"train": 1297, "validation": 200, "test": 300}
+
+
+def test_a_floor_is_told_of_data_that_are_here(ask: Any, tmp_path: Path, write_official: Write) -> None:
+    assert ask("import", "text", str(write_official("text", tmp_path / "official")))[0] == 0
+    code, (found,), _ = ask("floor", "text")
+    assert code == 0
+    assert found["method"] == "ridge regression on the counts of each token"
+    assert 0 <= found["majority"] <= 1
+    assert 0.5 <= found["simple"] <= 1
+
+
+def test_a_look_at_what_is_here_needs_neither_torch_nor_numba(tmp_path: Path, write_official: Write, ask: Any) -> None:
+    assert ask("import", "retrieval", str(write_official("retrieval", tmp_path / "official")))[0] == 0
+    lines = (
+        "import pathlib, sys; from rotrnn_core.tasks.registry import at_hand;"
+        f"print(*at_hand(pathlib.Path({str(tmp_path / 'data')!r})));"
+        "print(*({'torch', 'numba', 'sklearn'} & set(sys.modules)))"
+    )
+    asked = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
+    here, loaded = asked.stdout.split("\n")[:2]
+    assert set(here.split()) - {"fashion-mnist"} == {"retrieval"}
+    assert loaded == ""

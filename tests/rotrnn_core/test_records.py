@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rotrnn_core.records import (
     Checkpoint,
+    Confusion,
     Divergence,
     Evaluation,
     Finished,
@@ -58,6 +59,7 @@ def test_hidden_norms_come_back_bit_for_bit(values: list[float], positions: int)
     [
         Started(0, 10, 123, "cpu", (1, 2, 4), {"torch": "2"}),
         Evaluation(5, "test", float("nan"), 0.5),
+        Confusion(5, ((3, 1), (0, 4))),
         Checkpoint(5, "/a b/step.pt", "00", 12),
         Divergence(5, None, "activation"),
         Divergence(5, 0, "gradient"),

@@ -44,7 +44,7 @@ def test_records_come_in_order(small_run: Make, data_dir: Path, tmp_path: Path) 
         *["Loss", *norms, "Checkpoint"],
         *["Loss"],
         *["Loss", *norms, "Evaluation", "Checkpoint"],
-        *["Evaluation", "Finished"],
+        *["Evaluation", "Confusion", "Finished"],
     ]
     steps = [record.step for record in records]
     assert steps == sorted(steps)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rotrnn_core import records
 from store import charts, metrics, runs
-from store.charts import block_of
+from store.metric_blocks import block_of
 
 VALUES = st.one_of(st.floats(-10, 10), st.sampled_from([math.nan, math.inf, -math.inf, -0.0]))
 property_test = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -50,7 +50,10 @@ def test_buckets_are_those_of_the_effective_points_also_after_a_resume(scene: An
     scene.session.commit()
     second = scene.claim(first.run_id)
     scene.start(second, resumed)
-    scene.write(second, metrics=[("a", step, -1.5) for step in range(resumed + 1, total + 1)])
+    at_once = data.draw(st.integers(3, total), label="points at once")
+    for place in range(resumed + 1, total + 1, at_once):
+        some = range(place, min(place + at_once, total + 1))
+        scene.write(second, metrics=[("a", step, values.get(step, -1.5)) for step in some])
     (series,) = metrics.read(scene.session, first.run_id, ["a"])
     buckets = data.draw(st.integers(1, 8), label="buckets")
     chart = charts.read(scene.session, [first.run_id], ["a"], buckets)

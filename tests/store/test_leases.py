@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import func, select, text
@@ -306,3 +306,17 @@ def test_clocks_are_the_databases_own(scene: Any) -> None:
     now = scene.session.scalar(text("SELECT clock_timestamp()"))
     assert run.created_at <= run.started_at <= run.finished_at <= now
     assert run.created_at.tzinfo is not None
+
+
+def test_a_run_is_claimed_only_by_who_has_its_data(scene: Any) -> None:
+    def claimed_with(run_id: UUID, *data: str) -> bool:
+        found = runs.claim(scene.session, run_id, worker_id="w", lease_s=60, host="h", device="cpu", data=data)
+        scene.session.commit()
+        return found is not None
+
+    run_id = scene.add(needs_data="text")
+    assert not claimed_with(run_id)
+    assert not claimed_with(run_id, "image")
+    assert runs.get(scene.session, run_id).attempt == 0
+    assert claimed_with(run_id, "image", "text")
+    assert claimed_with(scene.add())

@@ -82,6 +82,14 @@ HOT: dict[str, tuple[Callable[[Session, runs.Claim, Any], Any], str]] = {
         lambda session, claim, sweep: runs.page(session, Filters(status=[Status.FAILED]), None, 50),
         "ix_runs_status_newest",
     ),
+    "page of a cell": (
+        lambda session, claim, sweep: runs.page(session, Filters(cell=["rotrnn"], task=["listops"]), None, 50),
+        "ix_runs_newest",
+    ),
+    "page of a cell that is rare": (
+        lambda session, claim, sweep: runs.page(session, Filters(cell=["lru-tied"], task=["listops"]), None, 50),
+        "ix_runs_group",
+    ),
     "page of a sweep": (
         lambda session, claim, sweep: runs.page(session, Filters(sweep_id=sweep), None, 50),
         "pk_sweep_runs",
@@ -116,6 +124,11 @@ HOT: dict[str, tuple[Callable[[Session, runs.Claim, Any], Any], str]] = {
         lambda session, claim, sweep: charts.read(session, [claim.run_id], ["few"], 10),
         "pk_metrics",
     ),
+    "runs to compare": (
+        lambda session, claim, sweep: runs.comparable(session, Filters(sweep_id=sweep)),
+        "pk_sweep_runs",
+    ),
+    "events of a run": (lambda session, claim, sweep: events.read(session, claim.run_id), "pk_events"),
     "news": (lambda session, claim, sweep: events.since(session, {claim.run_id: 0}), "pk_events"),
     "points of many runs": (
         lambda session, claim, sweep: metric_arrays.read(session, [claim.run_id], "a"),
@@ -135,6 +148,10 @@ HOT: dict[str, tuple[Callable[[Session, runs.Claim, Any], Any], str]] = {
     "last values": (
         lambda session, claim, sweep: metrics.latest(session, [claim.run_id], ["a", "b"]),
         "pk_metrics",
+    ),
+    "traces of a run in full": (
+        lambda session, claim, sweep: hidden_norms.read(session, claim.run_id, include_profile=True),
+        "pk_hidden_norms",
     ),
     "traces": (
         lambda session, claim, sweep: hidden_norms.traces(session, [claim.run_id], "relative"),

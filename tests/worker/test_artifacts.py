@@ -70,6 +70,16 @@ def test_a_path_within_the_artifacts_is_kept_without_them_and_found_again(place:
     assert places.absolute(root, "/elsewhere/step.pt") == places.relative(root, "/elsewhere/step.pt")
 
 
+def test_a_store_that_nothing_here_speaks_to_is_refused_with_what_would_help() -> None:
+    fsspec.register_implementation("far", "farfs.FarFileSystem", errtxt="Install farfs", clobber=True)
+    with pytest.raises(artifacts.StoreUnknown, match="python -m pip install farfs"):
+        artifacts.check_reach("far://bucket/x")
+    with pytest.raises(artifacts.StoreUnknown, match="nonsense:// is no kind of store"):
+        artifacts.check_reach("nonsense://x")
+    for known in ("/data/artifacts", "memory://x", "file:///x"):
+        artifacts.check_reach(known)
+
+
 def test_half_written_files_of_earlier_attempts_are_removed(tmp_path: Path) -> None:
     run = tmp_path / "runs" / str(uuid4())
     for attempt in (1, 2):

@@ -19,9 +19,9 @@ from sqlalchemy import Engine
 from structlog.testing import capture_logs
 
 from deploy.local.servers import EmbeddedRedis
-from store import runs
+from store import events, runs, workers
 from store.engine import session_factory
-from store.status import Priority, Status
+from store.status import FailureClass, Priority, Status
 from worker import broker
 from worker.dispatcher import Dispatcher, Duty, Witness
 from worker.settings import DispatcherSettings
@@ -122,6 +122,69 @@ def test_lost_hints_are_published_again_and_others_are_not(
     assert sorted(served(connection)) == sorted([[str(run_id)] for run_id in run_ids])
 
 
+def test_a_run_goes_where_its_data_are(dispatcher: Dispatcher, queue: Queue, connection: redis.Redis) -> None:
+    anywhere, text = queue(), queue(needs_data="text")
+    dispatcher.dispatch()
+    assert served(connection) == [[str(anywhere)]]
+    assert broker.waiting(dispatcher.app, broker.queue_of("text")) == 1
+    assert text not in served(connection)
+
+
+def test_a_hint_that_one_queue_lost_is_published_again_though_another_holds_enough(
+    dispatcher: Dispatcher, queue: Queue, connection: redis.Redis
+) -> None:
+    for needs_data in (None, None, "text"):
+        queue(needs_data=needs_data)
+    dispatcher.dispatch()
+    for key in connection.scan_iter("rotbench.data.*"):
+        connection.delete(key)
+    time.sleep(0.02)
+    for _ in range(3):
+        dispatcher.sweep()
+        dispatcher.dispatch()
+    held = [broker.waiting(dispatcher.app, broker.queue_of(name)) for name in (None, "text")]
+    assert held == [2, 1]
+
+
+def test_runs_whose_data_no_living_worker_has_say_so_and_end_when_that_lasts(
+    settings: DispatcherSettings, queue: Queue, engine: Engine
+) -> None:
+    sessions = session_factory(engine)
+
+    def waiting(data_wait_s: float) -> Dispatcher:
+        long_lived = settings.model_copy(update={"lease_s": 60.0, "data_wait_s": data_wait_s})
+        return Dispatcher(long_lived, broker.make_app(settings.broker_url.get_secret_value()), sessions)
+
+    def told(run_id: UUID) -> list[str]:
+        with sessions() as session:
+            return [event.kind for event in events.read(session, run_id)]
+
+    def state(run_id: UUID) -> tuple[Status, FailureClass | None, int]:
+        with sessions() as session:
+            run = runs.get(session, run_id)
+            return run.status, run.failure_class, run.attempts_charged
+
+    unknown, anywhere = queue(needs_data="text"), queue()
+    waiting(0).dispatch()
+    waiting(0).give_up()
+    assert told(unknown) == told(anywhere) == ["submitted"], "while no worker lives nothing is known"
+    with sessions.begin() as session:
+        workers.beat(
+            session, "w", host="h", device="cpu", device_uuid="u", pid=1, environment={}, data=["image", "path-x"]
+        )
+    lacking, there = queue(needs_data="text"), queue(needs_data="image")
+    waiting(600).dispatch()
+    waiting(600).give_up()
+    assert (told(lacking), told(there)) == (["submitted", "waits"], ["submitted"])
+    assert state(lacking) == state(there) == (Status.QUEUED, None, 0)
+    waiting(0).give_up()
+    assert state(lacking) == state(unknown) == (Status.FAILED, FailureClass.DATA_MISSING, 0)
+    assert state(there) == state(anywhere) == (Status.QUEUED, None, 0)
+    with sessions.begin() as session:
+        assert "rotbench data fetch text" in str(runs.get(session, lacking).reason)
+        assert runs.resume(session, lacking).status is Status.QUEUED
+
+
 def test_a_lost_lease_is_taken_only_by_one_who_saw_the_database_for_a_lease(
     dispatcher: Dispatcher, queue: Queue, engine: Engine
 ) -> None:
@@ -212,16 +275,18 @@ def test_the_process_ends_cleanly_on_sigterm_whether_its_servers_are_there_or_no
         "ROTBENCH_DATABASE_URL": "postgresql+psycopg://nobody@127.0.0.1:9/none",
         "ROTBENCH_BROKER_URL": "redis://127.0.0.1:9/0",
     }
-    for place in (there, away):
+    has_worked = {"published": there, "what=BrokerAway": away}
+    for sign, place in has_worked.items():
         log = tmp_path / "log"
         with log.open("w") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", "worker.dispatcher"], cwd=ROOT, env=os.environ | place, stderr=file
             )
-        while "dispatcher ready" not in log.read_text():
+        deadline = time.monotonic() + 60
+        while not all(words in log.read_text() for words in ("dispatcher ready", sign)):
             assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
-        time.sleep(1.5)
         process.send_signal(signal.SIGTERM)
         assert process.wait(15) == 0
         assert "Traceback" not in log.read_text()

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
+from service import Service
 from sqlalchemy import func, select, text
 
 from deploy.local import ports
@@ -21,7 +21,6 @@ from store.tables import RunRow
 
 pytestmark = pytest.mark.slow
 
-Service = Any
 Trained = Callable[[RunConfig], list[Record]]
 KEY = {"Idempotency-Key": "one"}
 
@@ -43,7 +42,7 @@ def _opened(service: Service, port: int) -> subprocess.Popen[bytes]:
 def test_a_promise_outlives_the_door_and_everything_behind_it(
     service: Service, trained: Trained, tiny: Callable[..., RunConfig]
 ) -> None:
-    config, port = tiny(200), ports.next_free_port(8300)
+    config, port = tiny(300), ports.next_free_port(8300)
     body = {"config": config.to_dict()}
     door = httpx2.Client(
         base_url=f"http://{ports.LOOPBACK}:{port}", headers={"Authorization": "Bearer t"}, timeout=60, trust_env=False

@@ -1,6 +1,6 @@
 """Does a run end as it would have, whoever is killed, stopped or told to stop at whatever moment? Real processes.
 
-The moments in the middle of training are those of test_runs.py and test_deaths.py; here are the narrow ones. All the
+The moments in the middle of training are those of test_deaths.py; here are the narrow ones. All the
 while the clocks of worker and dispatcher are wrong by an hour, each in its own direction.
 """
 
@@ -13,15 +13,15 @@ from typing import Any
 
 import psutil
 import pytest
+from service import Service, gone
 
 from deploy.local.servers import EmbeddedRedis
 from rotrnn_core.config import RunConfig
 from rotrnn_core.records import Record
 from store.status import Status
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("matrix")]
 
-Service = Any
 Trained = Callable[[RunConfig], list[Record]]
 
 MOMENTS: dict[str, Callable[[Service, Any], AbstractContextManager[psutil.Process]]] = {
@@ -31,11 +31,6 @@ MOMENTS: dict[str, Callable[[Service, Any], AbstractContextManager[psutil.Proces
     "during the final write": lambda service, run_id: service.held_at_its_end(run_id),
 }
 """Where a run is held while something befalls it."""
-
-
-def gone(process: psutil.Process) -> bool:
-    """Whether the process has ended."""
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def _family(service: Service) -> list[psutil.Process]:

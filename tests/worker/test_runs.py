@@ -2,10 +2,10 @@
 
 import signal
 from collections.abc import Callable
-from typing import Any
 
 import psutil
 import pytest
+from service import Service
 
 from rotrnn_core.config import RunConfig
 from rotrnn_core.records import Record
@@ -14,39 +14,32 @@ from store.outbox import Hint
 from store.status import FailureClass, Outcome, Priority, Status
 from worker import broker
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("runs")]
 
-Service = Any
 Trained = Callable[[RunConfig], list[Record]]
 Tiny = Callable[..., RunConfig]
 LONG = 300
 
 
-def test_a_queued_run_ends_with_every_record_that_training_yields(
+def test_a_queued_run_ends_with_every_record_that_training_yields_however_often_its_message_comes(
     running: Service, trained: Trained, tiny: Tiny
 ) -> None:
-    run_id = running.add(tiny(LONG))
-    run = running.wait(run_id, Status.SUCCEEDED, within_s=180)
-    running.holds_exactly(run_id, trained(tiny(LONG)))
-    assert (run.step, run.attempt, run.attempts_charged) == (LONG, 1, 0)
-    assert run.parameter_count
-    (attempt,) = running.attempts(run_id)
-    assert attempt.environment["torch"]
-    assert not list((running.folder / "spool").glob("*.jsonl"))
-
-
-def test_the_same_message_again_and_again_does_no_harm(running: Service, trained: Trained, tiny: Tiny) -> None:
     app = broker.make_app(running.broker_url)
-    run_id = running.add(tiny(60))
+    run_id = running.add(tiny(LONG))
     again = [Hint(0, run_id, Priority.NORMAL)] * 5
     broker.publish(app, again)
     running.wait(run_id, Status.RUNNING, Status.SUCCEEDED)
     broker.publish(app, again)
-    running.wait(run_id, Status.SUCCEEDED)
+    run = running.wait(run_id, Status.SUCCEEDED, within_s=180)
     broker.publish(app, again)
     running.until_idle()
-    assert [attempt.outcome for attempt in running.attempts(run_id)] == [Outcome.SUCCEEDED]
-    running.holds_exactly(run_id, trained(tiny(60)))
+    running.holds_exactly(run_id, trained(tiny(LONG)))
+    assert (run.step, run.attempt, run.attempts_charged) == (LONG, 1, 0)
+    assert run.parameter_count
+    (attempt,) = running.attempts(run_id)
+    assert attempt.outcome is Outcome.SUCCEEDED
+    assert attempt.environment["torch"]
+    assert not list((running.folder / "spool").glob("*.jsonl"))
 
 
 def test_cancel_ends_a_run_that_trains_and_one_that_waits_and_the_worker_is_seen_busy_and_idle(
@@ -68,46 +61,34 @@ def test_cancel_ends_a_run_that_trains_and_one_that_waits_and_the_worker_is_seen
     assert heard.beat_age_s < 60
 
 
-def test_a_paused_run_goes_on_where_it_was(running: Service, trained: Trained, tiny: Tiny) -> None:
-    run_id = running.add(tiny(LONG))
-    trainer = running.hold(run_id, 30)
-    running.ask(runs.request_pause, run_id)
-    trainer.resume()
-    paused = running.wait(run_id, Status.PAUSED)
-    assert 30 <= paused.step < LONG
-    assert paused.attempts_charged == 0
+def test_a_paused_run_goes_on_where_it_was_and_from_one_checkpoint_earlier_where_the_last_is_damaged(
+    running: Service, trained: Trained, tiny: Tiny
+) -> None:
+    def paused_at(step: int) -> int:
+        trainer = running.hold(run_id, step)
+        running.ask(runs.request_pause, run_id)
+        trainer.resume()
+        paused = running.wait(run_id, Status.PAUSED)
+        assert paused.attempts_charged == 0
+        return int(paused.step)
+
+    config = tiny(2 * LONG)
+    run_id = running.add(config)
+    first_pause = paused_at(30)
     running.ask(runs.resume, run_id)
-    running.wait(run_id, Status.SUCCEEDED, within_s=180)
-    first, second = running.attempts(run_id)
-    assert (first.outcome, second.outcome) == (Outcome.PAUSED, Outcome.SUCCEEDED)
-    assert second.resumed_from_step == paused.step
-    running.holds_exactly(run_id, trained(tiny(LONG)))
-
-
-def test_a_killed_trainer_is_resumed_from_its_checkpoint(running: Service, trained: Trained, tiny: Tiny) -> None:
-    run_id = running.add(tiny(LONG))
-    running.hold(run_id, 60).kill()
-    running.wait(run_id, Status.SUCCEEDED, within_s=180)
-    first, second = running.attempts(run_id)
-    assert (first.outcome, first.failure_class) == (Outcome.FAILED, FailureClass.WORKER_LOST)
-    assert second.resumed_from_step >= 50
-    running.holds_exactly(run_id, trained(tiny(LONG)))
-
-
-def test_a_damaged_checkpoint_is_passed_over_for_the_older_one(running: Service, trained: Trained, tiny: Tiny) -> None:
-    run_id = running.add(tiny(LONG))
-    trainer = running.hold(run_id, 30)
-    running.ask(runs.request_pause, run_id)
-    trainer.resume()
-    running.wait(run_id, Status.PAUSED)
+    second_pause = paused_at(first_pause + 1)
+    assert 30 <= first_pause < second_pause < 2 * LONG
     newest, older = running.checkpoints(run_id)[:2]
     path = running.folder / "artifacts" / newest.path
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     running.ask(runs.resume, run_id)
     running.wait(run_id, Status.SUCCEEDED, within_s=180)
-    assert running.attempts(run_id)[1].resumed_from_step == older.step < newest.step
+    attempts = running.attempts(run_id)
+    assert [attempt.outcome for attempt in attempts] == [Outcome.PAUSED, Outcome.PAUSED, Outcome.SUCCEEDED]
+    assert [attempt.resumed_from_step for attempt in attempts[1:]] == [first_pause, older.step]
+    assert older.step < newest.step == second_pause
     assert any(f"the checkpoint of step {newest.step} is passed over" in line for line in running.log_of(run_id))
-    running.holds_exactly(run_id, trained(tiny(LONG)))
+    running.holds_exactly(run_id, trained(config))
 
 
 def test_a_config_that_no_door_would_let_in_fails_with_its_class_and_a_message(running: Service, tiny: Tiny) -> None:

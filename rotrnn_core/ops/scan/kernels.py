@@ -9,18 +9,16 @@ parts enter a sum first, while it still has room for them, and the largest produ
 Importing this module imports numba; machine code is made by `compiled`, and kept on disk.
 """
 
-import contextlib
 import functools
 import inspect
-import os
-import tempfile
-from pathlib import Path
 from typing import Any, TypeVar, cast, no_type_check
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
+
+from rotrnn_core.machine_code import kept
 
 Function = TypeVar("Function")
 
@@ -85,34 +83,10 @@ def _primitive(function: Function) -> Function:
 
 @functools.cache
 def compiled(name: str, bits: int) -> Any:
-    """The kernel `name`, "scan" or "adjoint", for floats of 32 or 64 bits; its `address` takes the address of FIELDS.
-
-    Machine code is kept beside this file, or in the user's cache, or where NUMBA_CACHE_DIR says; where none of these
-    can be written, in a folder of the user's own among the temporary files; and in this process alone at the worst.
-    """
+    """The kernel `name`, "scan" or "adjoint", for floats of 32 or 64 bits; its `address` takes that of the FIELDS."""
     element = _numba.types.float32 if bits == 32 else _numba.types.float64
     wrap = functools.partial(_numba.cfunc, _numba.types.void(_numba.types.CPointer(element)), **_OPTIONS)
-    function = inspect.unwrap({"scan": scan, "adjoint": adjoint}[name])
-    with contextlib.suppress(RuntimeError, OSError):
-        return wrap(cache=True)(function)
-    private = _private_folder()
-    if private is not None:
-        _numba.config.CACHE_DIR = str(private)
-        with contextlib.suppress(RuntimeError, OSError):
-            return wrap(cache=True)(function)
-    return wrap()(function)
-
-
-def _private_folder() -> Path | None:
-    """A folder that this user alone can write: what lies in a cache is run."""
-    folder = Path(tempfile.gettempdir()) / f"rotbench-kernels-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return None
-    owned = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    return folder if owned and not folder.is_symlink() and not found.st_mode & 0o022 else None
+    return kept(wrap, inspect.unwrap({"scan": scan, "adjoint": adjoint}[name]))
 
 
 @no_type_check

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-from store.charts import block_of
+from store.metric_blocks import block_of
 from store.traces import COLUMNS, Stretch, rows
 
 revision = "0003"
