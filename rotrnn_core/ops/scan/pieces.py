@@ -1,4 +1,4 @@
-"""Into which pieces is a batch of sequences cut, so that one piece's states stay in a core's cache?"""
+"""Into which pieces is a batch of sequences cut, so that one piece's states stay in the cache?"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,9 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_STEP_BYTES = 2**18
-_PIECE_BYTES = 2**21
-_FEWEST, _MOST = 64, 256
+_PIECE_BYTES = 2**22
+_STEPS = 256
 
 
 class Piece(NamedTuple):
@@ -48,9 +47,8 @@ class Pieces(NamedTuple):
 
 def pieces_of(batch: int, time: int, d_state: int, dtype: torch.dtype) -> Pieces:
     """The cut for states of d_state numbers."""
-    step = d_state * dtype.itemsize
-    steps = min(_MOST, max(_FEWEST, _STEP_BYTES // step))
-    return Pieces(batch, time, min(batch, max(1, _PIECE_BYTES // (steps * step))), steps)
+    rows = _PIECE_BYTES // (_STEPS * d_state * dtype.itemsize)
+    return Pieces(batch, time, min(batch, max(1, rows)), _STEPS)
 
 
 def valid_part(x: Tensor, piece: Piece, lengths: Tensor | None) -> Tensor:
