@@ -25,6 +25,12 @@ class Order(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+Dedupe = Annotated[
+    Literal["reuse", "force"],
+    Field(description="reuse: take a run of the same configuration and code that exists; force: start all anew."),
+]
+
+
 class RunCreate(Order):
     """A run to be queued."""
 
@@ -48,6 +54,7 @@ class RunCreate(Order):
     )
     name: Name | None = None
     priority: PriorityName = "normal"
+    dedupe: Dedupe = "force"
 
 
 class Divergence(Wire):
@@ -160,10 +167,7 @@ class SweepCreate(Order):
         "gets the d_state that brings its layers nearest, in place of the one given; one that stays more than a "
         "quarter away is refused.",
     )
-    dedupe: Literal["reuse", "force"] = Field(
-        "force",
-        description="reuse: take a run of the same configuration and code that exists; force: start all anew.",
-    )
+    dedupe: Dedupe = "force"
     priority: PriorityName = "normal"
 
 
@@ -216,7 +220,7 @@ class SweepExtend(Order):
     """More seeds for every cell of a sweep."""
 
     seeds: list[Annotated[int, Field(ge=0, lt=2**53)]] = Field(min_length=1, max_length=1_000)
-    dedupe: Literal["reuse", "force"] = "force"
+    dedupe: Dedupe = "force"
 
 
 class CostEstimate(Wire):

@@ -86,10 +86,14 @@ class RotBench(Comparisons):
         *,
         name: str | None = None,
         priority: str | None = None,
+        dedupe: str | None = None,
         idempotency_key: str | None = None,
     ) -> Run:
-        """Put one run in the queue; the same key with the same run gives the same run back."""
-        body = _without_none({"config": dict(config), "name": name, "priority": priority})
+        """Put one run in the queue; the same key with the same run gives the same run back.
+
+        dedupe "reuse" takes a run that exists with the same configuration, "force" (the default) starts it anew.
+        """
+        body = _without_none({"config": dict(config), "name": name, "priority": priority, "dedupe": dedupe})
         return read(Run, self._http.post("/v1/runs", body, key=idempotency_key or str(uuid.uuid4())))
 
     def run(self, run_id: str) -> Run:

@@ -21,7 +21,7 @@ def command_line(order: Order) -> str:
         words.append(f"--name {shlex.quote(order.name)}")
     if order.priority and order.priority != "normal":
         words.append(f"--priority {order.priority}")
-    if order.reuse and order.grid:
+    if order.reuse:
         words.append("--reuse")
     if order.match and order.grid:
         words.append(f"--match {order.match}")
@@ -46,7 +46,7 @@ def python(order: Order) -> str:
         given.append(f"grid = {pprint.pformat(order.grid, width=LINE, sort_dicts=False)}")
         call.append("grid")
     call += [f"{name}={value!r}" for name, value in (("name", order.name), ("priority", order.priority)) if value]
-    if order.grid and order.reuse:
+    if order.reuse:
         call.append('dedupe="reuse"')
     if order.grid and order.match:
         call.append(f'match="{order.match}"')
@@ -78,8 +78,10 @@ def curl(order: Order) -> str:
 def body(order: Order) -> dict[str, Any]:
     """What is sent to the API."""
     sent: dict[str, Any] = {"name": order.name, "config": order.config, "priority": order.priority}
+    if order.reuse:
+        sent["dedupe"] = "reuse"
     if order.grid:
-        sent |= {"grid": order.grid, "dedupe": "reuse" if order.reuse else None, "match": order.match}
+        sent |= {"grid": order.grid, "match": order.match}
     return {name: value for name, value in sent.items() if value is not None}
 
 

@@ -62,6 +62,7 @@ __all__ = [
     "reusable",
 ]
 
+_REUSE_LOCK = 0x726F7462
 _REUSABLE = (Status.SUCCEEDED, Status.DIVERGED, Status.RUNNING, Status.QUEUED, Status.PAUSED)
 """States of a run that fills, or will fill, a cell with the same configuration; best first."""
 
@@ -295,6 +296,12 @@ def comparable(session: Session, filters: Filters) -> list[RunRow]:
             .execution_options(populate_existing=True)
         )
     )
+
+
+def to_reuse(session: Session, config_hashes: Iterable[str], code_version: str | None = None) -> dict[str, UUID]:
+    """As `reusable`; until this transaction ends, who else asks to reuse runs waits for those that it makes itself."""
+    session.execute(select(func.pg_advisory_xact_lock(_REUSE_LOCK)))
+    return reusable(session, config_hashes, code_version)
 
 
 def reusable(session: Session, config_hashes: Iterable[str], code_version: str | None = None) -> dict[str, UUID]:

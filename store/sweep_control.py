@@ -11,7 +11,7 @@ from store import events, runs
 from store.copying import copy_rows
 from store.runs import NewRun
 from store.status import Priority, Status
-from store.sweeps import REUSE_LOCK, get
+from store.sweeps import get
 from store.tables import OutboxRow, RunRow, SweepRow, SweepRunRow
 from store.transitions import move_all
 
@@ -71,14 +71,12 @@ def extend(
         dedupe: As in `sweeps.add`.
     """
     sweep = get(session, sweep_id)
-    if dedupe == "reuse":
-        session.execute(select(func.pg_advisory_xact_lock(REUSE_LOCK)))
     of_sweep = SweepRunRow.sweep_id == sweep_id
     there = select(RunRow.config_hash).join(SweepRunRow, SweepRunRow.run_id == RunRow.id).where(of_sweep)
     known = set(session.scalars(there))
     wanted = [cell for cell in cells if cell.config_hash not in known]
     code_version = wanted[0].code_version if wanted else None
-    reusable = runs.reusable(session, (c.config_hash for c in wanted), code_version) if dedupe == "reuse" else {}
+    reusable = runs.to_reuse(session, (c.config_hash for c in wanted), code_version) if dedupe == "reuse" else {}
     fresh = [cell for cell in wanted if cell.config_hash not in reusable]
     made = iter(runs.add_many(session, fresh, sweep_id=sweep_id, priority=priority))
     ids = [reusable.get(cell.config_hash) or next(made) for cell in wanted]

@@ -17,7 +17,6 @@ from store.status import LEASED, TERMINAL, Priority, Status, sources
 from store.tables import RunRow, SweepRow, SweepRunRow
 from store.transitions import move_all
 
-REUSE_LOCK = 0x726F7462
 """Advisory lock: two sweeps that reuse runs are added one after the other, so that neither doubles the other's."""
 
 
@@ -66,9 +65,8 @@ def add(
     session.flush()
     known: dict[str, UUID] = {}
     if dedupe == "reuse":
-        session.execute(select(func.pg_advisory_xact_lock(REUSE_LOCK)))
         code_version = cells[0].code_version if cells else None
-        known = runs.reusable(session, (cell.config_hash for cell in cells), code_version)
+        known = runs.to_reuse(session, (cell.config_hash for cell in cells), code_version)
     fresh = [cell for cell in cells if cell.config_hash not in known]
     made = iter(runs.add_many(session, fresh, sweep_id=sweep.id, priority=priority, attempt_budget=attempt_budget))
     run_ids = [known[cell.config_hash] if cell.config_hash in known else next(made) for cell in cells]

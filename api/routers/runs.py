@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from api.documentation import problems
 from api.expansion import checked
 from api.fields import CellLabel, TaskName
-from api.idempotency import IdempotencyKey, earlier, spent
+from api.idempotency import IdempotencyKey, earlier, keep, spent
 from api.presenting import run_read, run_reads
 from api.schemas import RunCreate, RunPage, RunRead
 from api.sessions import SessionDep
@@ -29,10 +29,14 @@ Cursor = Annotated[str | None, Query(max_length=200, description="next_cursor of
     "", status_code=202, response_model=RunRead, responses=problems(400, 401, 409, 413), summary="Submit a run"
 )
 def submit_run(wanted: RunCreate, session: SessionDep, idempotency_key: IdempotencyKey = None) -> Response:
-    """Check a configuration and put the run in the queue."""
+    """Check a configuration and put the run in the queue, or find one that is there already if that is asked for."""
     new = checked(wanted.config, wanted.name)
     own_id = uuid4()
     run_id = earlier(session, "runs", idempotency_key, wanted, makes=own_id)
+    if run_id is None and wanted.dedupe == "reuse":
+        run_id = runs.to_reuse(session, [new.config_hash], new.code_version).get(new.config_hash)
+        if run_id is not None:
+            keep(session, "runs", idempotency_key, run_id)
     if run_id is None:
         row = runs.add(
             session,

@@ -25,6 +25,7 @@ from client.cli.wishes import (
 from client.results import CostEstimate, SweepPlan
 from client.wire import to_json
 
+ReuseOption = Annotated[bool, typer.Option("--reuse", help="Take runs that exist with the same configuration.")]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Stay and show progress until the end.")]
 
 
@@ -60,12 +61,14 @@ def submit(
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="training.seed.")] = None,
     name: NameOption = None,
     priority: PriorityOption = None,
+    reuse: ReuseOption = False,
     watch: WatchOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Put one run in the queue."""
     client = bench(context)
-    run = client.submit(configuration(client, recipe, config, settings or [], seed), name=name, priority=priority)
+    wanted = configuration(client, recipe, config, settings or [], seed)
+    run = client.submit(wanted, name=name, priority=priority, dedupe="reuse" if reuse else None)
     if watch:
         if not as_json:
             out.print(run_line(run), soft_wrap=True)
@@ -91,7 +94,7 @@ def sweep(
     seed: Annotated[str | None, typer.Option("--seed", metavar="SEEDS", help="Seeds such as 0,1,2 or 0-4.")] = None,
     name: NameOption = None,
     priority: PriorityOption = None,
-    reuse: Annotated[bool, typer.Option("--reuse", help="Take runs that exist with the same configuration.")] = False,
+    reuse: ReuseOption = False,
     match: MatchOption = Match.D_STATE,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and count; start nothing.")] = False,
     watch: WatchOption = False,

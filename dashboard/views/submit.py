@@ -97,6 +97,7 @@ def _start(wanted: Order) -> None:
                     wanted.config,
                     name=wanted.name,
                     priority=wanted.priority,
+                    dedupe="reuse" if wanted.reuse else None,
                     idempotency_key=f"{key}-{abs(hash(repr(commands.body(wanted))))}",
                 )
             )

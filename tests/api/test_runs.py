@@ -127,6 +127,27 @@ def test_a_crash_between_the_row_and_the_answer_leaves_the_key_free(
     assert fresh.stored()["runs"] == 1
 
 
+def test_a_run_that_exists_is_taken_where_that_is_asked_for_and_its_key_keeps_to_it(fresh: Any) -> None:
+    first = fresh.submit()
+    config = fresh.http.get(f"/v1/runs/{first}").json()["config"]
+
+    def asked(seed: int, **fields: str) -> str:
+        wanted = {**config, "training": {**config["training"], "seed": seed}}
+        body = {"config": wanted, "dedupe": "reuse"} | fields
+        return fresh.http.post("/v1/runs", json=body, headers={"Idempotency-Key": f"{seed}"}).json()["id"]
+
+    assert [asked(config["training"]["seed"]) for _ in range(2)] == [str(first)] * 2
+    other = asked(977)
+    assert other != str(first)
+    assert fresh.http.post(f"/v1/runs/{first}/cancel").status_code == 202
+    assert asked(config["training"]["seed"]) == str(first), "the key stands for what it stood for"
+    body = {"config": config, "dedupe": "reuse"}
+    assert fresh.http.post("/v1/runs", json=body).json()["id"] not in (str(first), other), (
+        "a cancelled run is no result"
+    )
+    assert fresh.stored()["runs"] == 3
+
+
 def test_the_history_tells_what_happened_and_the_attempts_who_tried(fresh: Any) -> None:
     run_id = fresh.submit()
     fresh.train(run_id)
