@@ -37,7 +37,8 @@ def earlier(
     """
     if key is None:
         return None
-    body = json.dumps(wanted.model_dump(mode="python"), sort_keys=True)
+    # Without defaults, a body stays the same when a later version of the service knows more fields.
+    body = json.dumps(wanted.model_dump(mode="python", exclude_defaults=True), sort_keys=True)
     return idempotency.claim(session, scope, key, hashlib.sha256(body.encode()).hexdigest(), makes=makes)
 
 
