@@ -1,6 +1,7 @@
 """What do many runs say together? The questions to the API that compare seeds, cells and depths, each typed."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from client.charts import Chart
 from client.http import Transport
@@ -39,10 +40,7 @@ class Comparisons:
         """
         query = {
             "statistic": statistic,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
+            **_scope(sweep_id, task, cell, depth),
             "layer": layer,
             "runs": runs,
             "diverged": diverged,
@@ -64,10 +62,7 @@ class Comparisons:
         """Norms along the sequence per cell, depth and layer: at the last kept step, or at the last up to `step`."""
         query = {
             "statistic": statistic,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
+            **_scope(sweep_id, task, cell, depth),
             "step": step,
         }
         return read(Profiles, self._http.get("/v1/compare/profiles", query))
@@ -81,7 +76,7 @@ class Comparisons:
         depth: OneOrMoreNumbers = None,
     ) -> Stability:
         """The stability numbers with intervals, paired differences and the verdict on the claim."""
-        query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
+        query = _scope(sweep_id, task, cell, depth)
         return read(Stability, self._http.get("/v1/compare/stability", query))
 
     def compare_metrics(
@@ -98,10 +93,7 @@ class Comparisons:
         """One metric per cell, depth and the fields of `group_by`: statistics over seeds at each step."""
         query = {
             "key": key,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
+            **_scope(sweep_id, task, cell, depth),
             "group_by": group_by,
             "max_steps": max_steps,
         }
@@ -116,7 +108,7 @@ class Comparisons:
         depth: OneOrMoreNumbers = None,
     ) -> tuple[SurvivalGroup, ...]:
         """The share of seeds neither diverged nor stuck, per cell and depth, by step."""
-        query = {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
+        query = _scope(sweep_id, task, cell, depth)
         return items(SurvivalGroup, self._http.get("/v1/compare/survival", query), "groups")
 
     def differences(
@@ -133,10 +125,7 @@ class Comparisons:
         query = {
             "key": key,
             "reference": reference,
-            "sweep_id": sweep_id,
-            "task": task,
-            "cell": cell,
-            "depth": depth,
+            **_scope(sweep_id, task, cell, depth),
         }
         return items(Difference, self._http.get("/v1/compare/differences", query), "rows")
 
@@ -144,3 +133,8 @@ class Comparisons:
         """Metrics of several runs, each summed up in the same buckets of steps; a short series comes whole."""
         query = {"run_id": run_ids, "key": keys, "buckets": buckets}
         return read(Chart, self._http.get("/v1/charts/metrics", query))
+
+
+def _scope(sweep_id: str | None, task: str | None, cell: OneOrMore, depth: OneOrMoreNumbers) -> dict[str, Any]:
+    """The part of a question that says which runs it is about."""
+    return {"sweep_id": sweep_id, "task": task, "cell": cell, "depth": depth}
