@@ -133,7 +133,8 @@ def _axis(panel: Any, axis: Any, which: str) -> None:
         if axis.tickformat == ",~d":
             own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         elif str(axis.tickformat).endswith("%"):
-            own.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
+            digits = str(axis.tickformat)[1:-1]
+            own.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.{digits}f} %"))
     if axis.showticklabels is False or axis.visible is False:
         own.set_major_formatter(NullFormatter())
     if axis.showgrid is not False:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 Axis = dict[str, Any]
 
 
-def log_axis(low: float, high: float, prefix: str = "") -> Axis:
-    """A logarithmic axis over two positive bounds with readable ticks."""
-    ticks = log_ticks(low, high)
+def log_axis(low: float, high: float, prefix: str = "", *, most: int = 6) -> Axis:
+    """A logarithmic axis over two positive bounds with readable ticks, at most about `most` of them."""
+    ticks = log_ticks(low, high, most)
     return {
         "type": "log",
         "range": [math.log10(low), math.log10(high)],
@@ -45,17 +45,27 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 def tick_text(value: float) -> str:
     """A tick's value without needless digits."""
-    return f"{value:g}" if 1e-3 <= value < 1e5 else f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-")
+    return f"{value:,g}" if 1e-3 <= value < 1e6 else f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-")
 
 
 def step_axis(first: float, last: float, *, ticks: int = 5) -> Axis:
-    """Training steps, whole numbers with a separator of thousands."""
+    """Training steps: an axis of counts that says the step where it is hovered."""
+    return count_axis(first, last, ticks=ticks) | {"unifiedhovertitle": {"text": "<b>step %{x:,}</b>"}}
+
+
+def count_axis(first: float, last: float, *, ticks: int = 4) -> Axis:
+    """Whole numbers with a separator of thousands; never a tick between two of them."""
     return {
         "range": [first, last],
-        "nticks": ticks,
         "tickformat": ",~d",
-        "unifiedhovertitle": {"text": "<b>step %{x:,}</b>"},
+        **({"dtick": 1} if last - first <= ticks else {"nticks": ticks}),
     }
+
+
+def share_axis(low: float, high: float) -> Axis:
+    """Shares in percent, with as many decimals as tell the ticks apart."""
+    digits = max(0, math.ceil(-math.log10(20 * (high - low)))) if high > low else 0
+    return {"range": [low, high], "tickformat": f".{digits}%"}
 
 
 def small(values: Iterable[float | None]) -> NDArray[np.float32]:

@@ -1,5 +1,6 @@
 """How is every figure framed? Panels in rows and columns, axes, legend and marks, the same everywhere."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,12 @@ from dashboard.figures.axes import Axis
 from dashboard.palette import AXIS, GRID, QUIET, STATUS_COLOURS, TEXT, Mode
 
 FONT_SIZE, SMALL = 13, 12
+LETTER = 6.6
+"""Pixels that a letter of a tick's text takes, about."""
+LEGEND_ROW, LEGEND_MARK, TITLE = 21, 52, 24
+"""Pixels: height of a row of the legend, width of an entry without its letters, height of the panels' titles."""
+ROOM = {1: 340, 2: 510, 4: 800}
+"""Width of a figure on the narrowest page that has so many columns, in pixels."""
 MODEBAR: dict[str, Any] = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
@@ -28,7 +35,7 @@ class Canvas:
         columns: Panels side by side.
         gap_x: Space between columns, as a share of the width.
         gap_y: Space between rows, in pixels.
-        top: Space above the first row, in pixels, for titles and legend.
+        room: The least width of the figure on the reader's page, in pixels; what the legend needs depends on it.
         bottom: Space below the last row, in pixels, for ticks and the axis title.
         unified: Hovering tells all values at that place along x, not the nearest alone.
     """
@@ -41,13 +48,13 @@ class Canvas:
         *,
         gap_x: float = 0.03,
         gap_y: int = 62,
-        top: int = 34,
+        room: int = ROOM[1],
         bottom: int = 50,
         unified: bool = True,
     ) -> None:
         self.mode = mode
         self.traces: list[Trace] = []
-        self._panels = 0
+        self._places: dict[tuple[int, int], str] = {}
         self._shares: list[tuple[float, float]] = []
         plot = sum(heights) + gap_y * (len(heights) - 1)
         above = 0
@@ -56,9 +63,11 @@ class Canvas:
             above += height + gap_y
         self._width = (1 - gap_x * (columns - 1)) / columns
         self._gap_x = gap_x
+        self._left = 0
+        self._plot = plot
+        self._room = room
         self.layout: dict[str, Any] = {
-            "height": plot + top + bottom,
-            "margin": {"l": 8, "r": 22, "t": top, "b": 8, "pad": 0},
+            "margin": {"r": 22, "b": bottom, "pad": 0},
             "font": {"size": FONT_SIZE, "color": TEXT[mode]},
             "hovermode": "x unified" if unified else "closest",
             "hoverlabel": {"font": {"size": SMALL}, "namelength": -1},
@@ -80,15 +89,20 @@ class Canvas:
         }
 
     def panel(self, row: int, column: int, *, title: str = "", x: Axis, y: Axis) -> str:
-        """Put up a panel, counted from 0 both ways; returns its name for `add`, which plotly leaves empty at first."""
-        self._panels += 1
-        name = str(self._panels) if self._panels > 1 else ""
+        """Put up a panel, counted from 0 both ways; returns its name for `add`, which plotly leaves empty at first.
+
+        Of panels in a column whose x axes are alike, the lowest alone has ticks' texts and a title.
+        """
+        name = str(len(self._places) + 1) if self._places else ""
+        self._places[row, column] = name
         left = column * (self._width + self._gap_x)
-        self.layout[f"xaxis{name}"] = self._axis(x, outer=column == 0) | {
+        self.layout[f"xaxis{name}"] = self._axis(x) | {
             "domain": [left, min(1.0, left + self._width)],
             "anchor": f"y{name}",
         }
-        self.layout[f"yaxis{name}"] = self._axis(y, outer=column == 0) | {
+        if column == 0:
+            self._left = max(self._left, _width(y))
+        self.layout[f"yaxis{name}"] = self._axis(y) | {
             "domain": self._shares[row],
             "anchor": f"x{name}",
         }
@@ -162,11 +176,27 @@ class Canvas:
         level = {"y0": y, "y1": y, "yref": f"y{panel}", "x0": 0, "x1": 1, "xref": f"x{panel} domain"}
         self.layout["shapes"].append({"type": "line", "line": line, **(level if x is None else upright)})
 
-    def figure(self, **changed: Any) -> go.Figure:
-        """The figure."""
-        return go.Figure({"data": self.traces, "layout": self.layout | changed})
+    def figure(self, *, legend: bool = True, top: int = 6, **changed: Any) -> go.Figure:
+        """The figure.
 
-    def _axis(self, given: Axis, *, outer: bool) -> Axis:
+        Args:
+            legend: Whether it has a legend.
+            top: Space in pixels above legend and titles, for what else stands there.
+            changed: Parts of the layout that take the place of others.
+        """
+        names = {t["name"]: t for t in self.traces if "name" in t and t.get("showlegend", True)} if legend else {}
+        top += _legend_height(list(names), self._room) + (TITLE if self.layout["annotations"] else 0)
+        for (row, column), name in self._places.items():
+            axis = self.layout[f"xaxis{name}"]
+            below = self._places.get((row + 1, column))
+            if below is not None and _alike(axis, self.layout[f"xaxis{below}"]):
+                axis |= {"showticklabels": False, "title": axis["title"] | {"text": ""}}
+        margin = self.layout["margin"] | {"l": self._left, "t": top}
+        height = self._plot + top + margin["b"]
+        framed = {"margin": margin, "height": height, "showlegend": bool(names)}
+        return go.Figure({"data": self.traces, "layout": self.layout | framed | changed})
+
+    def _axis(self, given: Axis) -> Axis:
         title = given.get("title_text", "")
         common: Axis = {
             "showgrid": True,
@@ -180,8 +210,32 @@ class Canvas:
             "ticklen": 4,
             "tickcolor": AXIS[self.mode],
             "tickfont": {"size": SMALL, "color": QUIET[self.mode]},
-            # Looking for its own margin makes an axis slow to draw; those on the left speak for all.
-            "automargin": outer,
+            # Axes that look for their own margins take twice as long to draw; `_width` knows them before.
+            "automargin": False,
+            "tickangle": 0,
             "title": {"text": title, "standoff": 7, "font": {"size": SMALL, "color": QUIET[self.mode]}},
         }
         return common | {name: value for name, value in given.items() if name != "title_text"}
+
+
+def _alike(axis: Axis, other: Axis) -> bool:
+    own = {"anchor", "domain", "title", "showticklabels"}
+    return {k: v for k, v in axis.items() if k not in own} == {k: v for k, v in other.items() if k not in own}
+
+
+def _legend_height(names: Sequence[str], room: int) -> int:
+    widest = LEGEND_MARK + LETTER * 1.1 * max(map(len, names), default=0)
+    return LEGEND_ROW * math.ceil(len(names) / max(1, room // widest))
+
+
+def room(columns: int) -> int:
+    """The least width of a figure, in pixels, on a page that has so many columns of panels."""
+    return ROOM[1] if columns < 2 else ROOM[2] if columns == 2 else ROOM[4]
+
+
+def _width(y: Axis) -> int:
+    """Pixels left of a panel: the longest text of its ticks, or a number of six figures, and the title."""
+    texts = y.get("ticktext") or y.get("categoryarray") or ("0.0000",)
+    lines = [line for text in texts for line in text.split("<br>")]
+    ticks = LETTER * max(map(len, lines)) if y.get("showticklabels", True) else 0
+    return 12 + math.ceil(ticks) + (SMALL + 10 if y.get("title_text") else 0)

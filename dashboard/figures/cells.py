@@ -18,6 +18,8 @@ Shade = Literal["State", "Accuracy"]
 ROW_HEIGHT = 34
 LETTERS, SIGNS = 14, 48
 """Up to so many columns a cell has room for sign and number, and for its sign alone; hovering tells the rest."""
+MOST_TICKS = 36
+"""At most so many columns are named, on a narrow page a quarter of them."""
 DARKEST = 0.55
 """Share of the colour in the fullest cell; text stays readable on it."""
 
@@ -32,14 +34,15 @@ def cells_figure(matrix: Matrix, shade: Shade, mode: Mode, *, columns: int) -> g
         columns: How wide the page is; on a narrow one the rows' names stand above their cells' order.
     """
     rows, width = len(matrix.rows), len(matrix.columns)
-    canvas = Canvas(mode, [max(1, rows) * ROW_HEIGHT], top=36, bottom=50, unified=False)
-    names = [_cut(name, 44 if columns > 1 else 22) for name in matrix.rows]
+    canvas = Canvas(mode, [max(1, rows) * ROW_HEIGHT], bottom=50, unified=False)
+    names = [_cut(name, 44) if columns > 1 else _folded(name) for name in matrix.rows]
+    most = MOST_TICKS if columns > 1 else MOST_TICKS // 4
     panel = canvas.panel(
         0,
         0,
-        x=_bare(range(width), [name.removeprefix(f"{matrix.across} ") for name in matrix.columns], width)
+        x=_bare(range(width), [name.removeprefix(f"{matrix.across} ") for name in matrix.columns], width, most)
         | {"side": "top", "title_text": matrix.across if width > 1 else ""},
-        y=_bare(range(rows), names, rows) | {"range": [rows - 0.5, -0.5]},
+        y=_bare(range(rows), names, rows, rows) | {"range": [rows - 0.5, -0.5]},
     )
     z, scale = _shades(matrix, shade, mode)
     places = list(matrix.runs)
@@ -76,7 +79,7 @@ def cells_figure(matrix: Matrix, shade: Shade, mode: Mode, *, columns: int) -> g
             "name": "runs",
         },
     )
-    return canvas.figure(showlegend=False)
+    return canvas.figure(legend=False, top=36)
 
 
 def cells_sheet(matrix: Matrix) -> Sheet:
@@ -95,8 +98,8 @@ def cells_sheet(matrix: Matrix) -> Sheet:
     }
 
 
-def _bare(ticks: Sequence[int], texts: Sequence[str], length: int) -> dict[str, object]:
-    every = max(1, math.ceil(length / 40))
+def _bare(ticks: Sequence[int], texts: Sequence[str], length: int, most: int) -> dict[str, object]:
+    every = max(1, math.ceil(length / most))
     return {
         "range": [-0.5, length - 0.5],
         "tickmode": "array",
@@ -160,6 +163,12 @@ def _said(matrix: Matrix, place: tuple[int, int]) -> str:
 
 def _safe(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _folded(text: str) -> str:
+    """A row's name for a narrow page: its first part above the others."""
+    first, _, rest = text.partition(f" {DOT} ")
+    return "<br>".join(_cut(part, 18) for part in (first, rest) if part)
 
 
 def _cut(text: str, most: int) -> str:

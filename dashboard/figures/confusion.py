@@ -27,7 +27,7 @@ def confusion_figure(counts: Sequence[Sequence[int]], names: Sequence[str], cell
     examples = found.sum(axis=1, keepdims=True)
     shares = np.divide(found, examples, out=np.full_like(found, np.nan), where=examples > 0)
     said = list(names) or [str(place) for place in range(len(found))]
-    canvas = Canvas(mode, [max(LEAST_HEIGHT, ROW_HEIGHT * len(said))], top=10, bottom=60, unified=False)
+    canvas = Canvas(mode, [max(LEAST_HEIGHT, ROW_HEIGHT * len(said))], bottom=60, unified=False)
     bare = {"type": "category", "showgrid": False, "showline": False, "ticks": "", "tickmode": "linear"}
     panel = canvas.panel(
         0, 0, x=bare | {"title_text": "taken for"}, y=bare | {"autorange": "reversed", "title_text": "is"}

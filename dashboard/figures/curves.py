@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from client import Divergence, MetricSeries
-from dashboard.figures.axes import Axis, log_axis, small, step_axis, whole
+from dashboard.figures.axes import Axis, log_axis, share_axis, small, step_axis, whole
 from dashboard.figures.canvas import Canvas
 from dashboard.palette import DASHES, QUIET, TEXT, Mode, cell_colour, cell_symbol
 from dashboard.words import number
@@ -96,5 +96,5 @@ def _axis(curve: Curve, values: list[float]) -> Axis:
     if curve.log and finite:
         return log_axis(min(finite) / 1.15, max(finite) * 1.15)
     if curve.share:
-        return {"range": [0, min(1.0, max([0.2, *finite]) * 1.12)], "tickformat": ".0%"}
+        return share_axis(0, min(1.0, max([0.2, *finite]) * 1.12))
     return {}

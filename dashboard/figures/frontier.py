@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from client import AccuracyRow
-from dashboard.figures.axes import log_axis
-from dashboard.figures.canvas import SMALL, Canvas
+from dashboard.figures.axes import log_axis, share_axis
+from dashboard.figures.canvas import SMALL, Canvas, room
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.sheets import Sheet
 from dashboard.words import DOT, interval, number, percent
@@ -35,9 +35,9 @@ def points(rows: Sequence[AccuracyRow], costs: Costs) -> list[Point]:
     return found
 
 
-def frontier_figure(found: Sequence[Point], axis: str, mode: Mode) -> go.Figure:
+def frontier_figure(found: Sequence[Point], axis: str, mode: Mode, *, columns: int) -> go.Figure:
     """One marker per cell and depth on a logarithmic axis of cost; a thin line joins the depths of a cell."""
-    canvas = Canvas(mode, [260], top=40, bottom=52, unified=False)
+    canvas = Canvas(mode, [260], room=room(columns), bottom=52, unified=False)
     costs = [point.cost for point in found]
     ends = [v for p in found for v in (p.row.low, p.row.high, p.row.estimate) if v is not None and math.isfinite(v)]
     low, high = max(0.0, min(ends, default=0.0)), min(1.0, max(ends, default=1.0))
@@ -45,8 +45,9 @@ def frontier_figure(found: Sequence[Point], axis: str, mode: Mode) -> go.Figure:
     panel = canvas.panel(
         0,
         0,
-        x=log_axis(min(costs) / 1.25, max(costs) * 1.25) | {"title_text": f"{axis}, log scale"},
-        y={"range": [max(0.0, low - pad), min(1.0, high + pad)], "tickformat": ".0%", "title_text": "test accuracy"},
+        x=log_axis(min(costs) / 1.25, max(costs) * 1.25, most=6 if columns > 1 else 4)
+        | {"title_text": f"{axis}, log scale"},
+        y=share_axis(max(0.0, low - pad), min(1.0, high + pad)) | {"title_text": "test accuracy"},
     )
     for cell in in_order({point.row.cell for point in found}):
         own = sorted((point for point in found if point.row.cell == cell), key=lambda point: point.row.depth)

@@ -79,11 +79,10 @@ def heat_figure(groups: Sequence[HiddenNormGroup], mode: Mode, *, columns: int) 
         unified=False,
     )
     for one, place in zip(maps, places, strict=True):
-        below = any(column == place[1] and row > place[0] for row, column in places)
-        _draw(canvas, one, place, several=len(depths) > 1, named="" if below else "training step")
+        _draw(canvas, one, place, several=len(depths) > 1)
     finite = [float(np.nanmax(np.abs(one.growth))) for one in maps if np.isfinite(one.growth).any()]
     axis = _colour_axis(max([LEAST, *finite]), mode, beside=beside)
-    return canvas.figure(coloraxis=axis, plot_bgcolor=VOID[mode])
+    return canvas.figure(legend=False, coloraxis=axis, plot_bgcolor=VOID[mode])
 
 
 def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
@@ -98,14 +97,14 @@ def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
     return HeatMap(found[0].cell, found[0].depth, np.array(steps, dtype=np.int32), growth)
 
 
-def _draw(canvas: Canvas, one: HeatMap, place: tuple[int, int], *, several: bool, named: str) -> None:
+def _draw(canvas: Canvas, one: HeatMap, place: tuple[int, int], *, several: bool) -> None:
     name = cell_title(one.cell) + (f" {DOT} depth {one.depth}" if several else "")
     mark = f"<span style='color:{cell_colour(one.cell, canvas.mode)}'>{cell_glyph(one.cell)}</span>"
     bare = {"showgrid": False, "showline": False}
     panel = canvas.panel(
         *place,
         title=f"{mark} {name}",
-        x=step_axis(*one.edges) | bare | {"title_text": named},
+        x=step_axis(*one.edges) | bare | {"title_text": "training step"},
         y=bare
         | {
             "range": [one.layers - 0.5, -0.5],
@@ -147,7 +146,7 @@ def _colour_axis(reach: float, mode: Mode, *, beside: bool) -> dict[str, object]
     if beside:
         bar |= {"lenmode": "pixels", "len": BAR_LENGTH, "y": 1, "yanchor": "top"}
     else:
-        bar |= {"orientation": "h", "len": 1, "x": 0.5, "y": 0, "yref": "container", "yanchor": "bottom"}
+        bar |= {"orientation": "h", "len": 1, "x": 0.5, "y": 0, "yref": "container", "yanchor": "bottom", "ypad": 20}
     return {"colorscale": diverging_scale(mode), "cmin": -reach, "cmax": reach, "colorbar": bar}
 
 

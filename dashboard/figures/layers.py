@@ -21,7 +21,7 @@ def layers_figure(
     values = [value for value in means if math.isfinite(value) and value > 0] + [1.0] * bool(statistic.reference)
     low, high = (min(values), max(values)) if values else (0.5, 2.0)
     pad = max(1.03, (high / low) ** 0.08)
-    canvas = Canvas(mode, [240], top=44)
+    canvas = Canvas(mode, [240])
     panel = canvas.panel(
         0,
         0,

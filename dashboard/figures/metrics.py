@@ -9,9 +9,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from client.seeds import MetricGroup
-from dashboard.figures.axes import Axis, log_axis, small
+from dashboard.figures.axes import Axis, log_axis, share_axis, small, step_axis
 from dashboard.figures.bands import band
-from dashboard.figures.canvas import Canvas, Trace
+from dashboard.figures.canvas import Canvas, Trace, room
 from dashboard.grids import name_of
 from dashboard.palette import DASHES, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.words import DOT, number
@@ -63,9 +63,7 @@ def metrics_figure(
     depths = sorted({group.depth for group in drawn})
     width = max(1, min(columns, len(depths)))
     rows = max(1, math.ceil(len(depths) / width))
-    names = {line_title(group) for group in drawn}
-    top = 40 + 24 * math.ceil(len(names) / (5 if columns > 1 else 1))
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, top=top, bottom=52)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=52)
     fields = list(dict.fromkeys(json.dumps(group.fields, sort_keys=True) for group in drawn))
     last = max((_x(group, along)[-1] for group in drawn), default=1.0)
     y = _y_axis(drawn, metric)
@@ -89,7 +87,7 @@ def metrics_figure(
                 named |= {trace["name"]} if shown else set()
                 canvas.add(panel, trace | {"showlegend": shown})
             _mark(canvas, panel, group, along)
-    return canvas.figure(showlegend=True)
+    return canvas.figure()
 
 
 def line_title(group: MetricGroup) -> str:
@@ -118,10 +116,10 @@ def _x(group: MetricGroup, along: Along) -> list[float]:
 
 
 def _x_axis(last: float, along: Along) -> Axis:
-    axis: Axis = {"range": [0, last * 1.02 or 1], "nticks": 5}
+    end = last * 1.02 or 1
     if along.per_step is None:
-        return axis | {"tickformat": ",~d", "unifiedhovertitle": {"text": "<b>step %{x:,}</b>"}}
-    return axis | {"tickformat": "~s" if last >= 10_000 else ",~r"}
+        return step_axis(0, end)
+    return {"range": [0, end], "nticks": 5, "tickformat": "~s" if last >= 10_000 else ",~r"}
 
 
 def _y_axis(groups: Sequence[MetricGroup], metric: Metric) -> Axis:
@@ -129,7 +127,7 @@ def _y_axis(groups: Sequence[MetricGroup], metric: Metric) -> Axis:
     if metric.log and values:
         return log_axis(min(values) / 1.15, max(values) * 1.15)
     if metric.share:
-        return {"range": [0, min(1.0, max([0.2, *values]) * 1.12)], "tickformat": ".0%"}
+        return share_axis(0, min(1.0, max([0.2, *values]) * 1.12))
     if not values:
         return {}
     pad = 0.06 * (max(values) - min(values)) or 0.05 * abs(max(values)) or 1.0

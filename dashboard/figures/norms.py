@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from client import Divergence, HiddenNormComparison, HiddenNormGroup, SingleRun
 from dashboard.figures.axes import log_axis, small, step_axis, whole
 from dashboard.figures.bands import band
-from dashboard.figures.canvas import Canvas, Trace
+from dashboard.figures.canvas import Canvas, Trace, room
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, depth_dash, in_order, transparent
 from dashboard.words import DOT, Statistic, number
 
@@ -63,20 +63,16 @@ def norms_figure(
         ]
         for panel, groups in by_panel.items()
     }
-    names = {trace["legendgroup"] for traces in drawn.values() for trace in traces if trace.get("showlegend", True)}
-    top = 62 if columns > 1 else 30 + 30 * math.ceil((len(names) + 1) / 2)
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, top=top, bottom=56, unified=not single_seeds)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=56, unified=not single_seeds)
     edge = 0.012 * last
     named: set[str] = set()
     for panel, traces in drawn.items():
         row, column = place_of[panel]
-        below = any(other[1] == column and other[0] > row for other in place_of.values())
         at = canvas.panel(
             row,
             column,
             title=f"depth {panel[0]} {DOT} layer {panel[1]}" if len(depths) > 1 else f"layer {panel[1]}",
-            x=step_axis(-edge, last + edge)
-            | {"showticklabels": not below, "title_text": "" if below else "training step"},
+            x=step_axis(-edge, last + edge) | {"title_text": "training step"},
             y=log_axis(low, high) | {"showticklabels": column == 0, "title_text": "" if column else statistic.axis},
         )
         for trace in traces:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 import plotly.graph_objects as go
 
 from client import Run
+from dashboard.figures.axes import count_axis
 from dashboard.figures.canvas import Canvas
 from dashboard.palette import BACKGROUND, STATUS_COLOURS, Mode, blend, status_look
 from dashboard.sheets import Sheet
@@ -45,7 +46,7 @@ def pace_figure(counts: dict[str, list[int]], now: datetime, hours: int, zone: t
             "showgrid": False,
             "title_text": "time of their end",
         },
-        y={"range": [0, most * 1.08], "nticks": 4, "tickformat": ",~d", "title_text": "runs"},
+        y=count_axis(0, most * 1.08) | {"title_text": "runs"},
     )
     for status in ORDER:
         if any(counts[status]):
@@ -69,7 +70,7 @@ def pace_figure(counts: dict[str, list[int]], now: datetime, hours: int, zone: t
                     "hovertemplate": "%{text}<extra></extra>",
                 },
             )
-    return canvas.figure(barmode="stack", bargap=0.15, showlegend=True)
+    return canvas.figure(barmode="stack", bargap=0.15)
 
 
 def pace_sheet(counts: dict[str, list[int]], now: datetime, hours: int) -> Sheet:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from client import ProfileGroup
 from dashboard.figures.axes import log_axis, small, whole
 from dashboard.figures.bands import band
-from dashboard.figures.canvas import Canvas, Trace
+from dashboard.figures.canvas import Canvas, Trace, room
 from dashboard.figures.norms import places
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, in_order, transparent
 from dashboard.words import DOT, Statistic, number
@@ -50,17 +50,15 @@ def profiles_figure(
     theory = _theory(statistic, longest, decays or {}, mode)
     low, high = _bounds(every, statistic)
     depths = {depth for depth, _ in by_panel}
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, top=62 if columns > 1 else 130, bottom=56)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=56)
     named: set[str] = set()
     for panel, members in by_panel.items():
         row, column = place_of[panel]
-        below = any(other[1] == column and other[0] > row for other in place_of.values())
         at = canvas.panel(
             row,
             column,
             title=f"depth {panel[0]} {DOT} layer {panel[1]}" if len(depths) > 1 else f"layer {panel[1]}",
-            x=log_axis(0.93, longest * 1.07)
-            | {"showticklabels": not below, "title_text": "" if below else "place in the sequence"},
+            x=log_axis(0.93, longest * 1.07) | {"title_text": "place in the sequence"},
             y=log_axis(low, high) | {"showticklabels": column == 0, "title_text": "" if column else statistic.axis},
         )
         drawn = [trace for group, last in _ordered(members) for trace in _traces(group, mode, last=last)]

@@ -8,8 +8,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 from client import Measure, StabilityRow
-from dashboard.figures.axes import Axis, log_axis
-from dashboard.figures.canvas import Canvas, Trace
+from dashboard.figures.axes import Axis, count_axis, log_axis
+from dashboard.figures.canvas import Canvas, Trace, room
 from dashboard.palette import AXIS, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.words import DOT, TIMES, interval, number, ratio
 
@@ -33,7 +33,7 @@ def spread_figure(measures: Sequence[Measure], rows: Sequence[StabilityRow], mod
     """One panel per measure, one line per depth and cell: the estimate with its 95% interval.
 
     Spreads of logarithms are drawn as factors from 1 on; other measures as they are. An interval that leaves its panel
-    ends in an arrow.
+    ends in an arrow. In one column, on a narrow page, lines are named by depth alone and a legend names the cells.
     """
     cells = in_order({row.cell for row in rows})
     pairs = sorted({(row.depth, cells.index(row.cell)) for row in rows})
@@ -41,7 +41,16 @@ def spread_figure(measures: Sequence[Measure], rows: Sequence[StabilityRow], mod
     panels = [(measure, found) for measure in measures if (found := points(measure, rows))]
     width = max(1, min(columns, len(panels)))
     lines = max(1, math.ceil(len(panels) / width))
-    canvas = Canvas(mode, [LINE_HEIGHT * len(labels) + 12] * lines, width, gap_y=80, bottom=54, unified=False)
+    canvas = Canvas(
+        mode,
+        [LINE_HEIGHT * len(labels) + 12] * lines,
+        width,
+        gap_y=80,
+        room=room(columns),
+        bottom=54,
+        unified=False,
+    )
+    narrow = columns == 1
     depths = [depth for depth, _ in pairs]
     breaks = [len(pairs) - at - 0.5 for at in range(1, len(pairs)) if depths[at] != depths[at - 1]]
     for index, (measure, found) in enumerate(panels):
@@ -51,7 +60,7 @@ def spread_figure(measures: Sequence[Measure], rows: Sequence[StabilityRow], mod
             row,
             column,
             title=measure.title.lower(),
-            x=_axis(measure, end),
+            x=_axis(measure, end, most=4 if narrow else 6),
             y={
                 "type": "category",
                 "categoryorder": "array",
@@ -60,14 +69,25 @@ def spread_figure(measures: Sequence[Measure], rows: Sequence[StabilityRow], mod
                 "ticks": "",
                 "showgrid": False,
                 "showticklabels": column == 0,
+                **(_depths_alone(labels, depths) if narrow else {}),
             },
         )
         for cell in cells:
             for trace in _traces([point for point in found if point.cell == cell], end, mode):
-                canvas.add(panel, trace)
+                canvas.add(panel, trace | {"showlegend": "name" in trace and not index})
         for level in breaks:
             canvas.rule(panel, {"color": AXIS[mode], "width": 1}, y=level)
-    return canvas.figure(showlegend=False)
+    return canvas.figure(legend=narrow)
+
+
+def _depths_alone(labels: Sequence[str], depths: Sequence[int]) -> Axis:
+    """Each depth written once, at its first line."""
+    first = [at for at, depth in enumerate(depths) if depth not in depths[:at]]
+    return {
+        "tickmode": "array",
+        "tickvals": [labels[at] for at in first],
+        "ticktext": [f"depth {depths[at]}" for at in first],
+    }
 
 
 def points(measure: Measure, rows: Sequence[StabilityRow]) -> list[Point]:
@@ -90,12 +110,12 @@ def _label(cell: str, depth: int) -> str:
     return f"{cell_title(cell)} {DOT} depth {depth}"
 
 
-def _axis(measure: Measure, end: float) -> Axis:
+def _axis(measure: Measure, end: float, *, most: int) -> Axis:
     if measure.unit != "ln":
-        return {"range": [-0.02 * end, end], "nticks": 4, "tickformat": ",~d", "title_text": measure.unit}
+        return count_axis(-0.02 * end, end) | {"title_text": measure.unit}
     deviation = measure.name == "spread_over_seeds"
     title = "factor of one standard deviation" if deviation else "largest / smallest norm"
-    return log_axis(0.985, end, TIMES) | {"title_text": title}
+    return log_axis(0.985, end, TIMES, most=most) | {"title_text": title}
 
 
 def _end(found: Sequence[Point]) -> float:

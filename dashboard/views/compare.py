@@ -106,14 +106,19 @@ def _draw(chosen: Chosen) -> None:
         st.info(
             f"None of these runs has recorded {chosen.metric.title.lower()} yet.", icon=":material/hourglass_empty:"
         )
-    else:
-        width, along = viewport.columns(most=3), _along(chosen)
-        chart(
-            lambda mode: metrics_figure(found.groups, chosen.metric, along, mode, columns=width),
-            "curves",
-            alt=f"{chosen.metric.title} against {along.title}, one panel per depth, one line per cell",
-            sheet=lambda: metric_sheet(found.groups),
-        )
+        _draw_below(chosen)
+        return
+    width, along = viewport.columns(most=3), _along(chosen)
+    chart(
+        lambda mode: metrics_figure(found.groups, chosen.metric, along, mode, columns=width),
+        "curves",
+        alt=f"{chosen.metric.title} against {along.title}, one panel per depth, one line per cell",
+        sheet=lambda: metric_sheet(found.groups),
+    )
+    live.below(lambda: _draw_below(chosen), "compare-below")
+
+
+def _draw_below(chosen: Chosen) -> None:
     parts.differences(chosen)
     parts.frontier(chosen)
     parts.beside(chosen)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from client import Difference
-from dashboard import choices, comparing, questions, shell
+from dashboard import choices, comparing, questions, shell, viewport
 from dashboard.connection import line
 from dashboard.downloads import chart
 from dashboard.figures.frontier import frontier_figure, frontier_sheet, points
@@ -94,8 +94,9 @@ def frontier(chosen: Chosen) -> None:
     if not shown:
         st.info("This cost is not known for these runs.", icon=":material/hourglass_empty:")
         return
+    width = viewport.columns()
     chart(
-        lambda mode: frontier_figure(shown, axis, mode),
+        lambda mode: frontier_figure(shown, axis, mode, columns=width),
         "frontier",
         alt=f"Test accuracy against {axis}, one point per cell and depth",
         sheet=lambda: frontier_sheet(shown, axis),

@@ -24,11 +24,12 @@ NAMES = ("Log", "Classes", "Configuration", "Attempts", "Events", "Checkpoints",
 
 
 def tabs(run: Run) -> None:
-    """All of them, the chosen one in the address."""
+    """The chosen one, whose name stands in the address."""
     draws = (log, classes, configuration, attempts, events, checkpoints, environment, repeat)
     for place, draw in zip(st.tabs(NAMES, key="part", bind="query-params"), draws, strict=True):
-        with place:
-            draw(run)
+        if place.open:
+            with place:
+                draw(run)
 
 
 def log(run: Run) -> None:

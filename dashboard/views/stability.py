@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from client import Sweep
+from client import HiddenNormComparison, Stability, Sweep
 from dashboard import live, questions, shell
 from dashboard.connection import Answer, line
 from dashboard.views import stability_parts as parts
@@ -72,22 +72,28 @@ def _draw(chosen: Chosen) -> None:
     for question in (norms(chosen), numbers_wanted, along(chosen, None), along(chosen, 0)):
         question.ahead()
     verdict = st.container()
-    compared = norms(chosen).ask()
-    if compared.value is None:
-        shell.no_answer(compared)
+    answer = norms(chosen).ask()
+    if answer.value is None:
+        shell.no_answer(answer)
         return
-    if not compared.value.groups:
+    compared = answer.value
+    if not compared.groups:
         parts.no_norms_yet(chosen.sweep)
         return
-    parts.figures(chosen, compared.value)
+    parts.norms_while_training(chosen, compared)
     numbers = numbers_wanted.ask()
     with verdict:
         if numbers.value is not None:
             parts.claim(numbers.value)
         elif numbers.problem is not None:
             shell.refusal(numbers.problem)
-        parts.warn([*compared.value.warnings, *(numbers.value.warnings if numbers.value else ())])
+        parts.warn([*compared.warnings, *(numbers.value.warnings if numbers.value else ())])
+    live.below(lambda: _draw_below(chosen, compared, numbers.value), "stability-below")
+
+
+def _draw_below(chosen: Chosen, compared: HiddenNormComparison, numbers: Stability | None) -> None:
+    parts.growth(compared.groups)
     profiles(chosen)
     survival(chosen)
-    if numbers.value is not None and numbers.value.rows:
-        parts.numbers(numbers.value)
+    if numbers is not None and numbers.rows:
+        parts.numbers(numbers)

@@ -1,8 +1,10 @@
 """What does the stability page show, part by part? Progress, verdict, figures and tables of one comparison."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from client import HiddenNormComparison, Stability, Sweep
+from client import HiddenNormComparison, HiddenNormGroup, Stability, Sweep
 from dashboard import questions, shell, viewport
 from dashboard.downloads import chart
 from dashboard.figures.heat import heat_figure
@@ -68,8 +70,8 @@ def warn(warnings: list[str], most: int = 5) -> None:
         st.warning("\n".join(f"- {one}" for one in lines) if len(lines) > 1 else said[0], icon=":material/warning:")
 
 
-def figures(chosen: Chosen, shown: HiddenNormComparison) -> None:
-    """The norms against the step, and the maps of their growth."""
+def norms_while_training(chosen: Chosen, shown: HiddenNormComparison) -> None:
+    """The norms against the step."""
     width, groups = viewport.columns(), shown.groups
     diverged = questions.diverged(chosen.sweep).ask()
     ended = [run for run in diverged.value or () if chosen.holds(task=run.task, depth=run.depth)]
@@ -96,15 +98,20 @@ def figures(chosen: Chosen, shown: HiddenNormComparison) -> None:
     )
     if ended:
         st.caption(said.diverged(ended))
+
+
+def growth(groups: Sequence[HiddenNormGroup]) -> None:
+    """The maps of the norms' growth."""
     if not any(len(group.steps) > 1 for group in groups):
         return
+    columns = 3 if viewport.columns() > 1 else 1
     shell.section(
         "Where and when it moves",
         "The geometric mean over seeds, divided by its value at the first recorded step, on one colour scale for all "
         "maps: ochre has grown, violet has shrunk, the page's own colour is unchanged.",
     )
     chart(
-        lambda mode: heat_figure(groups, mode, columns=3 if width > 1 else 1),
+        lambda mode: heat_figure(groups, mode, columns=columns),
         "heat",
         sheet=lambda: norms_sheet(groups),
         alt="Growth of the hidden norm by layer and training step, one map per cell",

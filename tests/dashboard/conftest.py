@@ -301,10 +301,12 @@ def opened_script(home: str) -> None:
 
 @pytest.fixture
 def open_at(monkeypatch: pytest.MonkeyPatch) -> "Callable[..., AppTest]":
-    """A function that opens a page of the dashboard of a service, with choices from its address."""
+    """A function that opens a page of the dashboard of a service, with choices from its address, wholly drawn."""
     from streamlit.testing.v1 import AppTest
 
-    from dashboard import connection
+    from dashboard import connection, live
+
+    monkeypatch.setattr(live, "painted", lambda key: True)
 
     def opened(service: Any, home: str = "stability", *, token: str | None = None, **address: str) -> AppTest:
         for name, value in service.environment.items():

@@ -147,7 +147,7 @@ ROWS = [
 
 def test_accuracy_stands_at_its_cost_with_its_interval_and_depth() -> None:
     shown = points(ROWS, {("listops-short", cell, d): 1000.0 * d for cell in ("rotrnn", "lru-tied") for d in (1, 2)})
-    figure = frontier_figure(shown, "trained parameters", "light")
+    figure = frontier_figure(shown, "trained parameters", "light", columns=4)
     (marks,) = named(figure, "RotRNN")
     assert (list(marks.x), list(marks.y), list(marks.text)) == ([1000, 2000], [0.4, 0.45], ["1", "2"])
     assert list(figure.data[0].y) == [0.3, 0.5, None]

@@ -200,19 +200,16 @@ def test_a_failed_run_says_why_and_its_text_is_never_markup(service: Any, open_a
 
 
 def test_a_run_shows_its_log_configuration_and_attempts(service: Any, open_at: Open) -> None:
-    page = open_at(service, "run", id=of(service, name="half-way").id)
-    assert "step 100: **bold** <b>10</b>" in page.code[0].value
-    tables = [table.value for table in page.dataframe]
+    run = of(service, name="half-way").id
+    assert "step 100: **bold** <b>10</b>" in open_at(service, "run", id=run).code[0].value
+    tables = [table.value for table in open_at(service, "run", id=run, part="Configuration").dataframe]
     settings = {
-        setting: value
-        for t in tables
-        if "Setting" in t
-        for setting, value in zip(t["Setting"], t["Value"], strict=True)
+        setting: value for table in tables for setting, value in zip(table["Setting"], table["Value"], strict=True)
     }
     assert settings["steps"] == "200"
     assert settings["d model"] == "16"
-    attempts = next(table for table in tables if "Attempt" in table)
-    assert attempts["Took"].tolist() == ["still at it"]
+    (attempts,) = open_at(service, "run", id=run, part="Attempts").dataframe
+    assert attempts.value["Took"].tolist() == ["still at it"]
 
 
 def test_a_run_that_does_not_exist_is_said_to_be_missing(service: Any, open_at: Open) -> None:

@@ -56,21 +56,21 @@ def test_the_repetition_carries_the_whole_configuration() -> None:
 
 def test_a_run_shows_events_environment_and_how_to_repeat_it(service: Any, open_at: Any) -> None:
     run = next(one for one in service.bench.runs() if one.name == "half-way")
-    page = open_at(service, "run", id=run.id, find="step 100")
-    tables = [table.value for table in page.dataframe]
-    assert any("In words" in table and len(table) for table in tables)
-    facts = next(table for table in tables if "Fact" in table)
-    assert dict(zip(facts["Fact"], facts["Attempt 1"], strict=True))["torch"] == "2"
-    codes = [code.value for code in page.code]
-    assert codes[0].count("\n") == 0
-    assert "step 100" in codes[0]
-    assert any(code.startswith("rotbench submit --name half-way --config -") for code in codes)
-    assert any("/v1/runs" in code for code in codes)
+    (found,) = open_at(service, "run", id=run.id, find="step 100").code
+    assert found.value.count("\n") == 0
+    assert "step 100" in found.value
+    (events,) = open_at(service, "run", id=run.id, part="Events").dataframe
+    assert len(events.value["In words"])
+    (facts,) = open_at(service, "run", id=run.id, part="Environment").dataframe
+    assert dict(zip(facts.value["Fact"], facts.value["Attempt 1"], strict=True))["torch"] == "2"
+    command, request = (code.value for code in open_at(service, "run", id=run.id, part="Repeat").code)
+    assert command.startswith("rotbench submit --name half-way --config -")
+    assert "/v1/runs" in request
 
 
 def test_a_run_is_changed_on_the_form_with_all_that_it_had(service: Any, open_at: Any) -> None:
     run = next(one for one in service.bench.runs() if one.cell == "lru-tied" and one.depth == 2)
-    page = open_at(service, "run", id=run.id)
+    page = open_at(service, "run", id=run.id, part="Repeat")
     page.button(key="change").click().run()
     assert page.title[0].value == "Submit"
     assert page.text_input(key="model.d_model").value == "16"
