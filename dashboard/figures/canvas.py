@@ -185,7 +185,8 @@ class Canvas:
             changed: Parts of the layout that take the place of others.
         """
         names = {t["name"]: t for t in self.traces if "name" in t and t.get("showlegend", True)} if legend else {}
-        top += _legend_height(list(names), self._room) + (TITLE if self.layout["annotations"] else 0)
+        beside = self._left + self.layout["margin"]["r"]
+        top += _legend_height(list(names), self._room - beside) + (TITLE if self.layout["annotations"] else 0)
         for (row, column), name in self._places.items():
             axis = self.layout[f"xaxis{name}"]
             below = self._places.get((row + 1, column))
@@ -224,8 +225,13 @@ def _alike(axis: Axis, other: Axis) -> bool:
 
 
 def _legend_height(names: Sequence[str], room: int) -> int:
-    widest = LEGEND_MARK + LETTER * 1.1 * max(map(len, names), default=0)
-    return LEGEND_ROW * math.ceil(len(names) / max(1, room // widest))
+    rows, left = 0, 0.0
+    for name in names:
+        width = LEGEND_MARK + LETTER * 1.1 * len(name)
+        if width > left:
+            rows, left = rows + 1, float(room)
+        left -= width
+    return LEGEND_ROW * rows
 
 
 def room(columns: int) -> int:

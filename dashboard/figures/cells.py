@@ -34,7 +34,7 @@ def cells_figure(matrix: Matrix, shade: Shade, mode: Mode, *, columns: int) -> g
         columns: How wide the page is; on a narrow one the rows' names stand above their cells' order.
     """
     rows, width = len(matrix.rows), len(matrix.columns)
-    canvas = Canvas(mode, [max(1, rows) * ROW_HEIGHT], bottom=50, unified=False)
+    canvas = Canvas(mode, [max(1, rows) * ROW_HEIGHT], bottom=8, unified=False)
     names = [_cut(name, 44) if columns > 1 else _folded(name) for name in matrix.rows]
     most = MOST_TICKS if columns > 1 else MOST_TICKS // 4
     panel = canvas.panel(
@@ -168,7 +168,7 @@ def _safe(text: str) -> str:
 def _folded(text: str) -> str:
     """A row's name for a narrow page: its first part above the others."""
     first, _, rest = text.partition(f" {DOT} ")
-    return "<br>".join(_cut(part, 18) for part in (first, rest) if part)
+    return "<br>".join(_cut(part, 22) for part in (first, rest) if part)
 
 
 def _cut(text: str, most: int) -> str:

@@ -75,14 +75,14 @@ def heat_figure(groups: Sequence[HiddenNormGroup], mode: Mode, *, columns: int) 
         width,
         gap_x=0.035,
         gap_y=52,
-        bottom=50 if beside else 110,
+        bottom=50,
         unified=False,
     )
     for one, place in zip(maps, places, strict=True):
         _draw(canvas, one, place, several=len(depths) > 1)
     finite = [float(np.nanmax(np.abs(one.growth))) for one in maps if np.isfinite(one.growth).any()]
     axis = _colour_axis(max([LEAST, *finite]), mode, beside=beside)
-    return canvas.figure(legend=False, coloraxis=axis, plot_bgcolor=VOID[mode])
+    return canvas.figure(legend=False, top=6 if beside else 64, coloraxis=axis, plot_bgcolor=VOID[mode])
 
 
 def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
@@ -146,7 +146,7 @@ def _colour_axis(reach: float, mode: Mode, *, beside: bool) -> dict[str, object]
     if beside:
         bar |= {"lenmode": "pixels", "len": BAR_LENGTH, "y": 1, "yanchor": "top"}
     else:
-        bar |= {"orientation": "h", "len": 1, "x": 0.5, "y": 0, "yref": "container", "yanchor": "bottom", "ypad": 20}
+        bar |= {"orientation": "h", "len": 1, "x": 0.5, "y": 1, "yref": "container", "yanchor": "top", "ypad": 8}
     return {"colorscale": diverging_scale(mode), "cmin": -reach, "cmax": reach, "colorbar": bar}
 
 
