@@ -1,13 +1,15 @@
 """Which pages are there? Their names, addresses and order."""
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from dashboard import viewport
+from dashboard import shell, viewport
 from dashboard.views import compare, fleet, run, runs, stability, submit, sweeps
 
 _PAGES = "pages"
+_DARK = Path(__file__).parent / "assets" / "dark.css"
 
 
 def open_chosen(home: str = "stability") -> None:
@@ -24,6 +26,8 @@ def open_chosen(home: str = "stability") -> None:
     st.session_state[_PAGES] = pages
     chosen = st.navigation(list(pages.values()), position="top")
     viewport.measure()
+    if shell.mode() == "dark":
+        st.html(_DARK)
     chosen.run()
 
 

@@ -12,7 +12,7 @@ from client.palette import cell_order, cell_style
 Mode = Literal["light", "dark"]
 
 BACKGROUND: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#11151B"}
-TEXT: dict[Mode, str] = {"light": "#1B2430", "dark": "#E6EAF0"}
+TEXT: dict[Mode, str] = {"light": "#10161E", "dark": "#E6EAF0"}
 QUIET: dict[Mode, str] = {"light": "#5D6778", "dark": "#A3AEBD"}
 GRID: dict[Mode, str] = {"light": "#E6EAF0", "dark": "#28313D"}
 AXIS: dict[Mode, str] = {"light": "#B9C2CF", "dark": "#465262"}

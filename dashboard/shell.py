@@ -96,7 +96,7 @@ def no_answer(answer: Answer[Any]) -> None:
         st.subheader(":material/cloud_off: The API gives no answer", anchor=False)
         st.markdown(plain(problem.message))
         st.markdown("Start the local stack in the folder of your data:")
-        st.code("rotbench up", language="bash")
+        st.code("rotbench up", language=None)
         since = line().away_since
         st.caption(
             (f"Away since {clock(since, zone())}. " if since else "")
@@ -115,5 +115,5 @@ def empty(title: str, text: str, commands: str) -> None:
     with st.container(border=True):
         st.subheader(title, anchor=False)
         st.markdown(text)
-        st.code(commands, language="bash")
+        st.code(commands, language=None)
         st.caption("This page fills itself as soon as the first numbers arrive.")

@@ -114,9 +114,9 @@ def _same(wanted: Order) -> None:
     shell.section("The same elsewhere", "Each of the three does what the button does.")
     shell_tab, python_tab, rest_tab = st.tabs(["Command line", "Python", "curl"], key="as", bind="query-params")
     with shell_tab:
-        st.code(commands.command_line(wanted), language="bash", wrap_lines=True)
+        st.code(commands.command_line(wanted), language=None, wrap_lines=True)
     with python_tab:
-        st.code(commands.python(wanted), language="python")
+        st.code(commands.python(wanted), language=None)
     with rest_tab:
-        st.code(commands.curl(wanted), language="bash")
+        st.code(commands.curl(wanted), language=None)
         st.caption("`rotbench token` says the address and the token of the local stack.")

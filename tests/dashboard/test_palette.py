@@ -73,9 +73,13 @@ def test_the_compared_cells_stay_apart_in_every_eye(blindness: str, mode: Mode) 
 def test_buttons_and_chosen_words_can_be_read(mode: Mode) -> None:
     theme = tomllib.loads((Path(palette.__file__).parent / ".streamlit" / "config.toml").read_text())["theme"]
     primary = theme[mode]["primaryColor"]
-    # White on it, and itself on the page: on a dark page no colour reaches 4.5 both ways.
-    least = 4.5 if mode == "light" else 4.25
-    assert min(contrast("#FFFFFF", primary), contrast(primary, BACKGROUND[mode])) >= least
+    assert f"color: {BACKGROUND['dark']};" in (Path(palette.__file__).parent / "assets" / "dark.css").read_text()
+    # Buttons say white on it, on a dark page the page's colour; a chosen word stands in it on a tinge of itself.
+    said = "#FFFFFF" if mode == "light" else BACKGROUND[mode]
+    assert contrast(said, primary) >= 4.5
+    assert contrast(primary, palette.blend(BACKGROUND[mode], primary, 0.1)) >= 4.5
+    # Captions are text of which the page shows 40 % through.
+    assert contrast(palette.blend(BACKGROUND[mode], theme[mode]["textColor"], 0.6), BACKGROUND[mode]) >= 4.5
 
 
 def test_the_compared_cells_differ_in_their_marker_too() -> None:
