@@ -93,7 +93,7 @@ def no_answer(answer: Answer[Any]) -> None:
         refusal(problem)
         return
     with st.container(border=True):
-        st.subheader(":material/cloud_off: The API gives no answer", anchor=False)
+        st.header(":material/cloud_off: The API gives no answer", anchor=False)
         st.markdown(plain(problem.message))
         st.markdown("Start the local stack in the folder of your data:")
         st.code("rotbench up", language=None)
@@ -113,7 +113,7 @@ def refusal(problem: RotBenchError | None) -> None:
 def empty(title: str, text: str, commands: str) -> None:
     """In place of a page without data: what fills it."""
     with st.container(border=True):
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
         st.markdown(text)
         st.code(commands, language=None)
         st.caption("This page fills itself as soon as the first numbers arrive.")

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+# Not used here: plotly looks at a pandas that is there, also at one that another session's thread has half imported.
+import pandas as pd  # type: ignore[import-untyped]  # noqa: F401
 import plotly.graph_objects as go
 
 from client import Divergence
@@ -83,6 +85,7 @@ class Canvas:
                 "yanchor": "top",
                 "font": {"size": FONT_SIZE, "color": TEXT[mode]},
                 "title": {"text": ""},
+                "tracegroupgap": 0,
             },
             "annotations": [],
             "shapes": [],
@@ -184,9 +187,12 @@ class Canvas:
             top: Space in pixels above legend and titles, for what else stands there.
             changed: Parts of the layout that take the place of others.
         """
-        names = {t["name"]: t for t in self.traces if "name" in t and t.get("showlegend", True)} if legend else {}
+        named = [t for t in self.traces if "name" in t and t.get("showlegend", True)] if legend else []
+        names = list(dict.fromkeys(trace["name"] for trace in named))
         beside = self._left + self.layout["margin"]["r"]
-        top += _legend_height(list(names), self._room - beside) + (TITLE if self.layout["annotations"] else 0)
+        top += _legend_height(names, self._room - beside, grid=any("legendgroup" not in t for t in named)) + (
+            TITLE if self.layout["annotations"] else 0
+        )
         for (row, column), name in self._places.items():
             axis = self.layout[f"xaxis{name}"]
             below = self._places.get((row + 1, column))
@@ -224,10 +230,13 @@ def _alike(axis: Axis, other: Axis) -> bool:
     return {k: v for k, v in axis.items() if k not in own} == {k: v for k, v in other.items() if k not in own}
 
 
-def _legend_height(names: Sequence[str], room: int) -> int:
+def _legend_height(names: Sequence[str], room: int, *, grid: bool) -> int:
+    """Pixels; in a grid all entries are as wide as the widest."""
+    widths = [LEGEND_MARK + LETTER * 1.1 * len(name) for name in names]
+    if grid and sum(widths) > room:
+        widths = [max(widths)] * len(widths)
     rows, left = 0, 0.0
-    for name in names:
-        width = LEGEND_MARK + LETTER * 1.1 * len(name)
+    for width in widths:
         if width > left:
             rows, left = rows + 1, float(room)
         left -= width

@@ -6,13 +6,19 @@ import plotly.graph_objects as go
 
 from client import Divergence, HiddenNormSeries, HiddenNormTrace
 from dashboard.figures.axes import log_axis, small, step_axis, whole
-from dashboard.figures.canvas import Canvas, Trace
+from dashboard.figures.canvas import Canvas, Trace, room
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, layer_shade
 from dashboard.words import Statistic, number
 
 
 def layers_figure(
-    trace: HiddenNormTrace, statistic: Statistic, cell: str, mode: Mode, *, divergence: Divergence | None = None
+    trace: HiddenNormTrace,
+    statistic: Statistic,
+    cell: str,
+    mode: Mode,
+    *,
+    columns: int,
+    divergence: Divergence | None = None,
 ) -> go.Figure:
     """The mean norm of every layer on a logarithmic axis; its range over batch and time stands in the hover text."""
     chosen = [series for series in trace.series if series.statistic == statistic.name and series.steps]
@@ -21,7 +27,7 @@ def layers_figure(
     values = [value for value in means if math.isfinite(value) and value > 0] + [1.0] * bool(statistic.reference)
     low, high = (min(values), max(values)) if values else (0.5, 2.0)
     pad = max(1.03, (high / low) ** 0.08)
-    canvas = Canvas(mode, [240])
+    canvas = Canvas(mode, [240], room=room(columns))
     panel = canvas.panel(
         0,
         0,

@@ -7,7 +7,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from client import HiddenNormTrace, MetricSeries, Run
-from dashboard import choices, deeds, live, shell
+from dashboard import choices, deeds, live, shell, viewport
 from dashboard.connection import Answer, line
 from dashboard.downloads import chart
 from dashboard.figures.curves import CURVES, Curve, metric_figure
@@ -102,6 +102,12 @@ def _head(run: Run) -> None:
         st.warning(
             f"**{STUCK.capitalize()}.** It counts as lost, never as an average.", icon=":material/trending_flat:"
         )
+    elif run.below_floor:
+        st.warning(
+            "**Its test accuracy is below the task's floor**, which a simple method reaches without any recurrence: "
+            "do not read it as a result.",
+            icon=":material/vertical_align_bottom:",
+        )
     elif run.status in ("cancelled", "paused", "cancelling") or (run.status == "queued" and reason):
         st.info(plain(reason[:1].upper() + reason[1:]) + ".", icon=f":material/{look.icon}:")
     with st.container(horizontal=True, gap="small"):
@@ -175,9 +181,9 @@ def _norms(run: Run) -> None:
     )
     statistic = BY_TITLE.get(picked or "", STATISTICS[0])
     st.caption(statistic.meaning)
-    trace = answer.value
+    trace, width = answer.value, viewport.columns()
     chart(
-        lambda mode: layers_figure(trace, statistic, run.cell, mode, divergence=run.divergence),
+        lambda mode: layers_figure(trace, statistic, run.cell, mode, columns=width, divergence=run.divergence),
         "layers",
         sheet=lambda: trace_sheet(trace, statistic.name),
         alt=f"{statistic.axis} against training step, one line per layer",

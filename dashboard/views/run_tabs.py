@@ -174,7 +174,7 @@ def checkpoints(run: Run) -> None:
                     on_click="ignore",
                     help=f"{size(one.size_bytes)}; its sum is checked on the way.",
                 )
-    st.code(f"rotbench checkpoint {run.id[:8]} --step {found[0].step}", language=None)
+    st.code(f"rotbench checkpoint {run.id[:8]} --step {found[0].step}", language=None, wrap_lines=True)
 
 
 def _file(run_id: str, chosen: Checkpoint) -> bytes:
@@ -201,9 +201,9 @@ def repeat(run: Run) -> None:
     if st.button("Change it and submit", icon=":material/edit:", key="change"):
         st.switch_page(st.session_state["pages"]["submit"], query_params=_as_address(run))
     st.markdown("**Command line**")
-    st.code(commands.repeated(wanted), language=None)
+    st.code(commands.repeated(wanted), language=None, wrap_lines=True)
     st.markdown("**curl**")
-    st.code(commands.curl(wanted), language=None)
+    st.code(commands.curl(wanted), language=None, wrap_lines=True)
 
 
 def _as_address(run: Run) -> dict[str, str]:

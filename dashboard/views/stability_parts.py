@@ -38,7 +38,7 @@ def no_norms_yet(sweep: Sweep | None) -> None:
     """In place of figures without a single value."""
     waiting = sweep is not None and questions.moves(sweep)
     with st.container(border=True):
-        st.subheader("No hidden norms yet", anchor=False)
+        st.header("No hidden norms yet", anchor=False)
         st.markdown(
             "The runs are in the queue; the first values arrive as soon as a worker has begun."
             if waiting
@@ -49,7 +49,7 @@ def no_norms_yet(sweep: Sweep | None) -> None:
 def claim(numbers: Stability) -> None:
     """The verdict in one sentence, what it rests on in another, and the whole of it on demand."""
     found = numbers.claim
-    st.subheader(said.headline(found), anchor=False)
+    st.header(said.headline(found), anchor=False)
     st.markdown(said.gist(numbers))
     with st.expander("Both halves of the claim, in full", icon=":material/balance:"):
         for finding, title in (

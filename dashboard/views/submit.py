@@ -116,7 +116,7 @@ def _same(wanted: Order) -> None:
     with shell_tab:
         st.code(commands.command_line(wanted), language=None, wrap_lines=True)
     with python_tab:
-        st.code(commands.python(wanted), language=None)
+        st.code(commands.python(wanted), language=None, wrap_lines=True)
     with rest_tab:
-        st.code(commands.curl(wanted), language=None)
+        st.code(commands.curl(wanted), language=None, wrap_lines=True)
         st.caption("`rotbench token` says the address and the token of the local stack.")

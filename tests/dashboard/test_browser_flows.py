@@ -1,4 +1,4 @@
-"""Do the pages beyond stability and runs work in a browser? Each fits its window; an order goes from form to matrix."""
+"""Do the pages beyond stability and runs work in a browser? An order goes from form to matrix, a figure to paper."""
 
 import re
 from collections.abc import Callable
@@ -10,21 +10,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
-
-
-def test_every_page_fits_a_phone(service: Any, serve: Callable[[Any], str], open_page: "Callable[..., Page]") -> None:
-    page = open_page(f"{serve(service)}/compare", width=390)
-    for path, title, sign in (
-        ("compare", "Compare", ".st-key-frontier .js-plotly-plot"),
-        ("sweeps", "Sweeps", ".js-plotly-plot"),
-        ("submit?training.seed=0-2", "Submit", ".st-key-start button"),
-        ("fleet", "Fleet", "[data-testid=stDataFrame]"),
-    ):
-        page.goto(f"{serve(service)}/{path}")
-        page.get_by_role("heading", name=title, level=1).wait_for()
-        page.locator(sign).first.wait_for()
-        assert page.locator("[data-testid=stException], [data-testid=stAlertContentError]").count() == 0
-        assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
 
 
 def test_an_order_goes_from_the_form_to_the_matrix_and_is_cancelled_there(

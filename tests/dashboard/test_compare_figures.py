@@ -200,4 +200,4 @@ def test_the_page_shows_the_metric_its_differences_and_what_it_costs(service: An
 
 
 def test_without_sweeps_there_is_nothing_to_compare(empty_service: Any, open_at: Any) -> None:
-    assert "Nothing to compare yet" in open_at(empty_service, "compare").subheader[0].value
+    assert "Nothing to compare yet" in open_at(empty_service, "compare").header[0].value

@@ -105,5 +105,5 @@ def test_the_page_shows_workers_queue_and_ends(service: Any, open_at: Any) -> No
 
 def test_without_workers_the_page_says_how_to_start_one(empty_service: Any, open_at: Any) -> None:
     page = open_at(empty_service, "fleet")
-    assert "No worker has been heard of" in page.subheader[0].value
+    assert "No worker has been heard of" in page.header[0].value
     assert page.info[0].value == "Nothing waits."

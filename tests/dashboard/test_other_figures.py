@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from client import Divergence, HiddenNormSeries, HiddenNormTrace, Measure, MetricSeries, StabilityRow
-from dashboard.figures.axes import log_ticks
+from dashboard.figures.axes import count_axis, log_ticks, share_axis
 from dashboard.figures.curves import CURVES, metric_figure
 from dashboard.figures.layers import layers_figure
 from dashboard.figures.spread import points, spread_figure
@@ -40,6 +40,16 @@ def test_a_logarithmic_axis_has_a_handful_of_round_ticks_inside_its_range(low: f
     assert 3 <= len(ticks) <= 8
     assert all(low <= tick <= high for tick in ticks)
     assert ticks == sorted(set(ticks))
+
+
+@pytest.mark.parametrize(("low", "high", "said"), [(0, 0.9, ".0%"), (0.5, 0.56, ".0%"), (0.503, 0.507, ".2%")])
+def test_shares_have_as_many_decimals_as_tell_their_ticks_apart(low: float, high: float, said: str) -> None:
+    assert share_axis(low, high)["tickformat"] == said
+
+
+def test_counts_have_no_tick_between_two_of_them() -> None:
+    assert count_axis(0, 2.2)["dtick"] == 1
+    assert "dtick" not in count_axis(0, 4_000)
 
 
 def test_spreads_are_drawn_as_factors_and_steps_as_they_are() -> None:
@@ -138,7 +148,7 @@ def trace_of(mean: tuple[tuple[float, ...], ...], non_finite: tuple[tuple[int, .
 
 def test_every_layer_is_a_line_and_what_is_not_finite_is_counted() -> None:
     trace = trace_of(((1.0, 1.0), (2.0, math.nan)), ((0, 0), (0, 1_234)))
-    figure = layers_figure(trace, STATISTICS[0], "lru-tied", "light")
+    figure = layers_figure(trace, STATISTICS[0], "lru-tied", "light", columns=4)
     by_name = {one.name: one for one in figure.data}
     np.testing.assert_allclose(by_name["layer 0"].y, [1.0, 2.0])
     assert math.isnan(by_name["layer 1"].y[1])
@@ -148,4 +158,5 @@ def test_every_layer_is_a_line_and_what_is_not_finite_is_counted() -> None:
 
 def test_a_run_without_that_statistic_has_an_empty_chart() -> None:
     trace = HiddenNormTrace("run", 2, (0,), ())
-    assert [one.name for one in layers_figure(trace, STATISTICS[0], "rotrnn", "light").data] == ["as before training"]
+    figure = layers_figure(trace, STATISTICS[0], "rotrnn", "light", columns=4)
+    assert [one.name for one in figure.data] == ["as before training"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from client import APIUnreachable
+from client import APIUnreachable, Run
 from dashboard import connection
 from dashboard.views import stability
 
@@ -37,7 +37,7 @@ def of(service: Any, **wanted: Any) -> Any:
 def test_the_home_page_shows_the_verdict_the_figures_and_the_tables(service: Any, open_at: Open) -> None:
     page = open_at(service)
     assert page.title[0].value == "Stability"
-    assert [header.value for header in page.header] == [
+    assert [header.value for header in page.header][1:] == [
         "Hidden norm while training",
         "Where and when it moves",
         "Along the sequence",
@@ -210,6 +210,14 @@ def test_a_run_shows_its_log_configuration_and_attempts(service: Any, open_at: O
     assert settings["d model"] == "16"
     (attempts,) = open_at(service, "run", id=run, part="Attempts").dataframe
     assert attempts.value["Took"].tolist() == ["still at it"]
+
+
+def test_a_run_below_its_tasks_floor_says_so(
+    service: Any, open_at: Open, run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poor = run(below_floor=True)
+    monkeypatch.setattr("dashboard.views.run._run", lambda run_id: connection.Answer(poor, None))
+    assert "below the task's floor" in open_at(service, "run", id=poor.id).warning[0].value
 
 
 def test_a_run_that_does_not_exist_is_said_to_be_missing(service: Any, open_at: Open) -> None:

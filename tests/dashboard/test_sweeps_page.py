@@ -22,7 +22,7 @@ def test_a_link_opens_the_columns_that_it_names(service: Any, open_at: Any) -> N
 
 def test_without_sweeps_the_page_says_what_makes_one(empty_service: Any, open_at: Any) -> None:
     page = open_at(empty_service, "sweeps")
-    assert "No sweeps yet" in page.subheader[0].value
+    assert "No sweeps yet" in page.header[0].value
     assert "rotbench sweep" in page.code[0].value
 
 
