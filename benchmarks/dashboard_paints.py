@@ -1,4 +1,4 @@
-"""When has a page painted? Chromium visits it by itself and tells, with nothing attached that would slow it down.
+"""When has a page painted? Chromium visits it alone and tells, with nothing attached that would slow it down.
 
 A browser with a debugger or a driver attached collects source positions for every error object that a script makes.
 Plotly's script makes some while it is read, which then takes .6 s in place of .25 s. So a small extension watches the

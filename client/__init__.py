@@ -1,12 +1,12 @@
 """The public Python client of RotBench: `from client import RotBench`."""
 
 from client.api import RotBench
+from client.catalogue import CellModel, ModelOption, Recipe, Task
 from client.connection import Connection
 from client.errors import APIUnreachable, RotBenchError
 from client.following import Progress
 from client.results import (
     Attempt,
-    CellModel,
     Checkpoint,
     Divergence,
     Event,
@@ -17,17 +17,14 @@ from client.results import (
     LogLine,
     LogPage,
     MetricSeries,
-    ModelOption,
     ProfileGroup,
     Profiles,
-    Recipe,
     Run,
     RunPage,
     SingleRun,
     Sweep,
     SweepPage,
     SweepPlan,
-    Task,
     Worker,
 )
 from client.seeds import Difference, MetricComparison, MetricGroup, SurvivalGroup

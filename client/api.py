@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, overload
 from urllib.parse import quote
 
+from client.catalogue import CellModel, Recipe, Task
 from client.comparisons import Comparisons, OneOrMore, OneOrMoreNumbers
 from client.connection import Connection, find
 from client.errors import RotBenchError
@@ -15,20 +16,17 @@ from client.following import Progress, follow
 from client.http import Hashed, Transport
 from client.results import (
     Attempt,
-    CellModel,
     Checkpoint,
     Event,
     HiddenNormTrace,
     LogPage,
     MetricSeries,
     Purged,
-    Recipe,
     Run,
     RunPage,
     Sweep,
     SweepPage,
     SweepPlan,
-    Task,
     Worker,
 )
 from client.wire import items, read

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from client import AccuracyRow, Run, Stability, Task
-from client.results import PublishedFigure
+from client.catalogue import PublishedFigure
 from client.seeds import Difference, MetricGroup
 from dashboard.palette import cell_title, in_order
 from dashboard.sheets import Sheet

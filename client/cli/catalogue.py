@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
+from client.catalogue import Task
 from client.cli.asking import bench
 from client.cli.formats import ABSENT, ago, duration
 from client.cli.output import Column, JsonOption, json_out, note, pairs, prose, say, table
 from client.connection import Connection
 from client.errors import RotBenchError
-from client.results import Task
 
 
 def register(app: typer.Typer) -> None:

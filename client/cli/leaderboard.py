@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from client.catalogue import PublishedFigure, Task
 from client.cli.output import Column, prose, say, table
 from client.report import ABSENT
-from client.results import PublishedFigure, Task
 from client.stability import Stability
 
 

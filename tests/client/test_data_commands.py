@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from client.catalogue import PublishedFigure, Task
 from client.cli.app import app
 from client.cli.leaderboard import accuracy, below_floor
 from client.cli.wishes import set_field, sweep_file
-from client.results import PublishedFigure, Task
 from client.stability import AccuracyRow, Stability
 from rotrnn_core.config import RunConfig
 from rotrnn_core.recipes import RECIPES

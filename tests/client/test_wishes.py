@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import typer
 
+from client.catalogue import Recipe
 from client.cli.wishes import configuration, grid, laid_over, parsed, set_field, whole_numbers
-from client.results import Recipe
 
 
 class Recipes:

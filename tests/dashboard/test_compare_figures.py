@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client import AccuracyRow, Task
-from client.results import PublishedFigure
+from client.catalogue import PublishedFigure
 from client.seeds import Difference, MetricGroup, SurvivalGroup
 from dashboard.comparing import beside_reported, differences_sheet, seconds_per_step, tokens_per_step
 from dashboard.figures.frontier import frontier_figure, frontier_sheet, points
