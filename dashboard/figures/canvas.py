@@ -15,7 +15,7 @@ from dashboard.palette import AXIS, GRID, QUIET, STATUS_COLOURS, TEXT, Mode
 FONT_SIZE, SMALL = 13, 12
 LETTER = 6.6
 """Pixels that a letter of a tick's text takes, about."""
-LEGEND_ROW, LEGEND_MARK, TITLE = 21, 52, 24
+LEGEND_ROW, LEGEND_MARK, TITLE = 21, 52, 28
 """Pixels: height of a row of the legend, width of an entry without its letters, height of the panels' titles."""
 ROOM = {1: 340, 2: 510, 4: 800}
 """Width of a figure on the narrowest page that has so many columns, in pixels."""

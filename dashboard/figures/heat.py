@@ -82,7 +82,7 @@ def heat_figure(groups: Sequence[HiddenNormGroup], mode: Mode, *, columns: int) 
         _draw(canvas, one, place, several=len(depths) > 1)
     finite = [float(np.nanmax(np.abs(one.growth))) for one in maps if np.isfinite(one.growth).any()]
     axis = _colour_axis(max([LEAST, *finite]), mode, beside=beside)
-    return canvas.figure(legend=False, top=6 if beside else 64, coloraxis=axis, plot_bgcolor=VOID[mode])
+    return canvas.figure(legend=False, top=6 if beside else 44, coloraxis=axis, plot_bgcolor=VOID[mode])
 
 
 def _map(found: Sequence[HiddenNormGroup]) -> HeatMap:
@@ -134,7 +134,7 @@ def _colour_axis(reach: float, mode: Mode, *, beside: bool) -> dict[str, object]
     ticks = [tick for tick in _factors(reach) if abs(math.log(tick)) <= reach * 1.001]
     font = {"size": SMALL, "color": QUIET[mode]}
     bar: dict[str, object] = {
-        "title": {"text": "times its start", "side": "right" if beside else "top", "font": font},
+        "title": {"text": "times its start" if beside else "", "side": "right", "font": font},
         "tickvals": [math.log(tick) for tick in ticks],
         "ticktext": [_factor(tick) for tick in ticks],
         "tickfont": font,

@@ -32,7 +32,7 @@ def headline(claim: Claim) -> str:
 
 def gist(numbers: Stability) -> str:
     """What the verdict rests on, in a line: how far RotRNN's norm moved, and each LRU's against it over all depths."""
-    parts = [plain(numbers.claim.rotrnn_constant.text.split(": ")[0]) + "."]
+    parts = [plain(numbers.claim.rotrnn_constant.text.split(": ")[0].rstrip(".")) + "."]
     for row in numbers.paired:
         if row.depth is None and row.measure == "spread_over_training" and row.difference is not None:
             bounds = (

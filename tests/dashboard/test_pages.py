@@ -49,6 +49,7 @@ def test_the_home_page_shows_the_verdict_the_figures_and_the_tables(service: Any
     charts = [chart.proto.id.split("-")[-1] for chart in page.get("plotly_chart")]
     assert charts == ["norms", "heat", "profiles", "survival", "spread"]
     assert "stayed within" in texts(page)
+    assert ".." not in texts(page)
     assert page.dataframe[0].value["Depth"].tolist() == [1, 1, 1, 2, 2, 2]
     assert not page.error
 
