@@ -18,6 +18,8 @@ GRID: dict[Mode, str] = {"light": "#E6EAF0", "dark": "#28313D"}
 AXIS: dict[Mode, str] = {"light": "#B9C2CF", "dark": "#465262"}
 VOID: dict[Mode, str] = {"light": "#D5DBE4", "dark": "#323C4A"}
 """Where a heat map has no finite value."""
+UNDER_TEXT = 0.45
+"""Share of a colour in the fullest field of a map, so that a text on it can be read."""
 
 GLYPHS = {
     "circle": "\u25cf",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from client import Run
 from dashboard.figures.canvas import SMALL, Canvas
 from dashboard.grids import Matrix
-from dashboard.palette import BACKGROUND, STATUS_COLOURS, STATUSES, TEXT, Mode, blend, status_look
+from dashboard.palette import BACKGROUND, STATUS_COLOURS, STATUSES, TEXT, UNDER_TEXT, Mode, blend, status_look
 from dashboard.sheets import Sheet, accuracy, title, why
 from dashboard.words import DOT, percent
 
@@ -20,8 +20,6 @@ LETTERS, SIGNS = 14, 48
 """Up to so many columns a cell has room for sign and number, and for its sign alone; hovering tells the rest."""
 MOST_TICKS = 36
 """At most so many columns are named, on a narrow page a quarter of them."""
-DARKEST = 0.55
-"""Share of the colour in the fullest cell; text stays readable on it."""
 
 
 def cells_figure(matrix: Matrix, shade: Shade, mode: Mode, *, columns: int) -> go.Figure:
@@ -134,7 +132,7 @@ def _shades(matrix: Matrix, shade: Shade, mode: Mode) -> tuple[list[list[float |
     for (row, column), value in right.items():
         if math.isfinite(value):
             z[row][column] = (value - low) / (high - low) if high > low else 0.5
-    full = blend(BACKGROUND[mode], STATUS_COLOURS[mode]["green"], DARKEST)
+    full = blend(BACKGROUND[mode], STATUS_COLOURS[mode]["green"], UNDER_TEXT)
     pale = blend(BACKGROUND[mode], STATUS_COLOURS[mode]["green"], 0.06)
     return z, [[0.0, pale], [1.0, full]]
 

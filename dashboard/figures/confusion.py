@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.figures.canvas import SMALL, Canvas
-from dashboard.palette import GRID, VOID, Mode, cell_colour
+from dashboard.palette import BACKGROUND, GRID, TEXT, UNDER_TEXT, VOID, Mode, blend, cell_colour
 from dashboard.words import TIMES
 
 ROW_HEIGHT, LEAST_HEIGHT = 24, 150
@@ -32,7 +32,11 @@ def confusion_figure(counts: Sequence[Sequence[int]], names: Sequence[str], cell
     panel = canvas.panel(
         0, 0, x=bare | {"title_text": "taken for"}, y=bare | {"autorange": "reversed", "title_text": "is"}
     )
-    written = {"texttemplate": "%{text}", "textfont": {"size": SMALL}} if len(said) <= WRITTEN_CLASSES else {}
+    written = (
+        {"texttemplate": "%{text}", "textfont": {"size": SMALL, "color": TEXT[mode]}}
+        if len(said) <= WRITTEN_CLASSES
+        else {}
+    )
     canvas.add(
         panel,
         {
@@ -44,7 +48,7 @@ def confusion_figure(counts: Sequence[Sequence[int]], names: Sequence[str], cell
             "zmax": 1,
             "text": [[f"{share:.0%}" if share > 0 else "" for share in row] for row in shares],
             "customdata": found.astype(np.int64),
-            "colorscale": [[0, GRID[mode]], [1, cell_colour(cell, mode)]],
+            "colorscale": [[0, GRID[mode]], [1, blend(BACKGROUND[mode], cell_colour(cell, mode), UNDER_TEXT)]],
             "showscale": False,
             "xgap": 1,
             "ygap": 1,

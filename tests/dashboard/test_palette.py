@@ -82,6 +82,13 @@ def test_buttons_and_chosen_words_can_be_read(mode: Mode) -> None:
     assert contrast(palette.blend(BACKGROUND[mode], theme[mode]["textColor"], 0.6), BACKGROUND[mode]) >= 4.5
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_number_can_be_read_on_the_fullest_field_of_a_map(mode: Mode) -> None:
+    colours = [palette.STATUS_COLOURS[mode]["green"], *(palette.cell_colour(cell, mode) for cell in COMPARED)]
+    for colour in colours:
+        assert contrast(palette.TEXT[mode], palette.blend(BACKGROUND[mode], colour, palette.UNDER_TEXT)) >= 4.5
+
+
 def test_the_compared_cells_differ_in_their_marker_too() -> None:
     assert len({palette.cell_symbol(cell) for cell in COMPARED}) == 3
 
