@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from dashboard.paper_marks import DASHES, SCALE, WIDTH_IN, draw, entries, plain
 
 KINDS = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
-LEFT, RIGHT, BAR = 0.6, 0.12, 0.55
+LEFT, RIGHT, BAR = 0.6, 0.12, 0.7
 """Inches left of the panels, right of them, and for a colour bar."""
 DOTS = 300
 ROW, TITLE = 0.14, 0.17
@@ -55,7 +55,7 @@ def _drawn(figure: go.Figure) -> Any:
     layout = figure.layout
     page = Figure(figsize=(WIDTH_IN, 1.0), facecolor="white")
     FigureCanvasAgg(page)
-    planned, bottom = layout.margin.t * SCALE / 72, 0.36
+    planned, bottom = layout.margin.t * SCALE / 72, max(0.36, layout.margin.b * SCALE / 72)
     top = max(planned, ROW * _legend(page, entries(figure)) + TITLE)
     height = layout.height * SCALE / 72 + top - planned
     page.set_size_inches(WIDTH_IN, height)
@@ -89,7 +89,7 @@ def _drawn(figure: go.Figure) -> Any:
 def _left(layout: Any) -> float:
     """Room for the longest text left of the panels."""
     texts = [text for name in _axes(layout) for text in _texts(layout[f"yaxis{name}"])]
-    return max(LEFT, LETTER * max(map(len, texts), default=0) + 0.12)
+    return max(LEFT, LETTER * max(map(len, texts), default=0) + 0.24)
 
 
 def _texts(axis: Any) -> list[str]:
@@ -140,6 +140,8 @@ def _axis(panel: Any, axis: Any, which: str) -> None:
     if axis.showgrid is not False:
         own.grid(visible=True, color=axis.gridcolor, linewidth=0.4)
     panel.set_axisbelow(True)
+    if axis.tickangle:
+        panel.tick_params(axis=which, labelrotation=-axis.tickangle)
     colour = axis.tickfont.color or "black"
     panel.tick_params(axis=which, length=2 if axis.ticks == "outside" else 0, width=0.5, labelcolor=colour, pad=2)
     for spine in ("left", "bottom"):

@@ -1,20 +1,25 @@
 """What does the tested network take for what? A map of the class against the class said, each row in shares."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.canvas import SMALL, Canvas
+from dashboard.figures.canvas import LETTER, SMALL, Canvas, room
 from dashboard.palette import BACKGROUND, GRID, TEXT, UNDER_TEXT, VOID, Mode, blend, cell_colour
 from dashboard.words import TIMES
 
 ROW_HEIGHT, LEAST_HEIGHT = 24, 150
+LINE = 15
+"""Pixels that an upright name takes along the axis."""
 WRITTEN_CLASSES = 12
 """With more classes the numbers do not fit into their fields and are told by hovering alone."""
 
 
-def confusion_figure(counts: Sequence[Sequence[int]], names: Sequence[str], cell: str, mode: Mode) -> go.Figure:
+def confusion_figure(
+    counts: Sequence[Sequence[int]], names: Sequence[str], cell: str, mode: Mode, *, columns: int
+) -> go.Figure:
     """Shares of each class's test examples by the class that the network said.
 
     Args:
@@ -22,15 +27,34 @@ def confusion_figure(counts: Sequence[Sequence[int]], names: Sequence[str], cell
         names: What each class is; without names, its number.
         cell: Whose network it was, for the colour.
         mode: Light or dark.
+        columns: How wide the page is; names that do not fit beside each other stand upright,
+            and where those do not fit either some are left out.
     """
     found = np.array(counts, dtype=np.float64)
     examples = found.sum(axis=1, keepdims=True)
     shares = np.divide(found, examples, out=np.full_like(found, np.nan), where=examples > 0)
     said = list(names) or [str(place) for place in range(len(found))]
-    canvas = Canvas(mode, [max(LEAST_HEIGHT, ROW_HEIGHT * len(said))], bottom=60, unified=False)
-    bare = {"type": "category", "showgrid": False, "showline": False, "ticks": "", "tickmode": "linear"}
+    longest = LETTER * max(map(len, said))
+    within = room(columns) - longest - 60
+    upright = longest * len(said) > within
+    every = math.ceil(LINE * len(said) / within) if upright else 1
+    bottom = 44 + math.ceil(longest if upright else SMALL)
+    canvas = Canvas(mode, [max(LEAST_HEIGHT, ROW_HEIGHT * len(said))], bottom=bottom, unified=False)
+    bare = {
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": said,
+        "tickmode": "linear",
+        "ticks": "",
+        "showgrid": False,
+        "showline": False,
+    }
+    ends = [-0.5, len(said) - 0.5]
     panel = canvas.panel(
-        0, 0, x=bare | {"title_text": "taken for"}, y=bare | {"autorange": "reversed", "title_text": "is"}
+        0,
+        0,
+        x=bare | {"range": ends, "dtick": every, "tickangle": -90 if upright else 0, "title_text": "taken for"},
+        y=bare | {"range": ends[::-1], "title_text": "is"},
     )
     written = (
         {"texttemplate": "%{text}", "textfont": {"size": SMALL, "color": TEXT[mode]}}

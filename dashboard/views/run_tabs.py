@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from client import Attempt, Checkpoint, LogLine, RotBench, Run
-from dashboard import commands, shell
+from dashboard import commands, shell, viewport
 from dashboard.connection import line
 from dashboard.downloads import chart
 from dashboard.figures.confusion import class_accuracies, confusion_figure
@@ -81,9 +81,9 @@ def classes(run: Run) -> None:
     counts = run.confusion
     tasks = line().ask("tasks", lambda bench: bench.tasks(), fresh_s=60.0).value or ()
     names = next((task.class_names for task in tasks if task.name == run.task), ())
-    sheet = class_accuracies(counts, names)
+    sheet, width = class_accuracies(counts, names), viewport.columns()
     chart(
-        lambda mode: confusion_figure(counts, names, run.cell, mode),
+        lambda mode: confusion_figure(counts, names, run.cell, mode, columns=width),
         "classes",
         alt="Test examples of each class by the class that the network said",
         sheet=lambda: sheet,
