@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from client import APIUnreachable, Run
-from dashboard import connection
+from dashboard import connection, live
 from dashboard.views import stability
 
 Open = Callable[..., AppTest]
@@ -52,6 +52,19 @@ def test_the_home_page_shows_the_verdict_the_figures_and_the_tables(service: Any
     assert ".." not in texts(page)
     assert page.dataframe[0].value["Depth"].tolist() == [1, 1, 1, 2, 2, 2]
     assert not page.error
+
+
+@pytest.mark.parametrize(
+    ("home", "first"), [("stability", "Hidden norm while training"), ("compare", "Validation accuracy")]
+)
+def test_what_stands_below_the_first_figure_waits_until_the_browser_has_drawn_it(
+    home: str, first: str, service: Any, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_at(service, home)
+    assert page.header[-1].value != first
+    monkeypatch.setattr(live, "painted", lambda key: False)
+    assert page.run().header[-1].value == first
+    assert not page.exception
 
 
 def test_the_numbers_on_the_page_are_those_of_the_api(service: Any, open_at: Open) -> None:
