@@ -19,8 +19,7 @@ const look = () => {
   const ms = performance.now();
   const tell = async () => {
     const answer = await fetch("http://127.0.0.1:%(port)d/?ms=" + ms);
-    const next = await answer.text();
-    if (next) location.href = next;
+    location.href = await answer.text();
   };
   setTimeout(tell, %(rest_ms)d);
 };

@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import platform
-import socket
 import statistics
 import subprocess
 import sys
@@ -34,6 +33,7 @@ import psutil
 from benchmarks.dashboard_paints import Watched
 from benchmarks.dashboard_runs import Extent, fill
 from client import RotBench
+from deploy.local.ports import any_free_port
 from deploy.local.servers import EmbeddedPostgres
 from store import tokens
 from store.engine import make_engine, session_factory
@@ -241,7 +241,7 @@ def _servers(folder: Path, extent: Extent) -> Iterator[tuple[str, str]]:
         sessions = session_factory(engine)
         with sessions.begin() as session:
             tokens.ensure(session, "benchmark", TOKEN)
-        api, dashboard = (f"http://127.0.0.1:{_free_port()}" for _ in range(2))
+        api, dashboard = (f"http://127.0.0.1:{any_free_port()}" for _ in range(2))
         surroundings = {"ROTBENCH_DATABASE_URL": server.url, "ROTBENCH_URL": api, "ROTBENCH_TOKEN": TOKEN}
         with _process(["uvicorn", "api.main:app", "--port", _port(api)], surroundings, f"{api}/readyz"):
             if not filled.exists():
@@ -288,12 +288,6 @@ def _wait_for(url: str, within_s: float = 60.0) -> None:
 
 def _port(url: str) -> str:
     return url.rpartition(":")[2]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

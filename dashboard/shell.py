@@ -75,6 +75,11 @@ def cell_column(cells: set[str], *, pinned: bool = False) -> Any:
     )
 
 
+def code(text: str) -> None:
+    """Text to copy; in one colour, since those of a highlighted language are too pale to be read by everybody."""
+    st.code(text, language=None, wrap_lines=True)
+
+
 def away_banner() -> None:
     """Say since when the API is away, above the last numbers."""
     since = line().away_since
@@ -96,7 +101,7 @@ def no_answer(answer: Answer[Any]) -> None:
         st.header(":material/cloud_off: The API gives no answer", anchor=False)
         st.markdown(plain(problem.message))
         st.markdown("Start the local stack in the folder of your data:")
-        st.code("rotbench up", language=None)
+        code("rotbench up")
         since = line().away_since
         st.caption(
             (f"Away since {clock(since, zone())}. " if since else "")
@@ -115,5 +120,5 @@ def empty(title: str, text: str, commands: str) -> None:
     with st.container(border=True):
         st.header(title, anchor=False)
         st.markdown(text)
-        st.code(commands, language=None)
+        code(commands)
         st.caption("This page fills itself as soon as the first numbers arrive.")

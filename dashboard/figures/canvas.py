@@ -17,8 +17,8 @@ LETTER = 6.6
 """Pixels that a letter of a tick's text takes, about."""
 LEGEND_ROW, LEGEND_MARK, TITLE = 21, 52, 28
 """Pixels: height of a row of the legend, width of an entry without its letters, height of the panels' titles."""
-ROOM = {1: 340, 2: 510, 4: 800}
-"""Width of a figure on the narrowest page that has so many columns, in pixels."""
+ROOM = (340, 510, 800)
+"""Width of a figure on the narrowest page that has one column of panels, two, and more, in pixels."""
 MODEBAR: dict[str, Any] = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
@@ -37,7 +37,7 @@ class Canvas:
         columns: Panels side by side.
         gap_x: Space between columns, as a share of the width.
         gap_y: Space between rows, in pixels.
-        room: The least width of the figure on the reader's page, in pixels; what the legend needs depends on it.
+        page: How many panels the reader's page holds side by side; what the legend needs depends on it.
         bottom: Space below the last row, in pixels, for ticks and the axis title.
         unified: Hovering tells all values at that place along x, not the nearest alone.
     """
@@ -50,7 +50,7 @@ class Canvas:
         *,
         gap_x: float = 0.03,
         gap_y: int = 62,
-        room: int = ROOM[1],
+        page: int = 1,
         bottom: int = 50,
         unified: bool = True,
     ) -> None:
@@ -67,7 +67,7 @@ class Canvas:
         self._gap_x = gap_x
         self._left = 0
         self._plot = plot
-        self._room = room
+        self._room = room(page)
         self.layout: dict[str, Any] = {
             "margin": {"r": 22, "b": bottom, "pad": 0},
             "font": {"size": FONT_SIZE, "color": TEXT[mode]},
@@ -190,9 +190,8 @@ class Canvas:
         named = [t for t in self.traces if "name" in t and t.get("showlegend", True)] if legend else []
         names = list(dict.fromkeys(trace["name"] for trace in named))
         beside = self._left + self.layout["margin"]["r"]
-        top += _legend_height(names, self._room - beside, grid=any("legendgroup" not in t for t in named)) + (
-            TITLE if self.layout["annotations"] else 0
-        )
+        top += _legend_height(names, self._room - beside, grid=any("legendgroup" not in t for t in named))
+        top += TITLE if self.layout["annotations"] else 0
         for (row, column), name in self._places.items():
             axis = self.layout[f"xaxis{name}"]
             below = self._places.get((row + 1, column))
@@ -230,22 +229,22 @@ def _alike(axis: Axis, other: Axis) -> bool:
     return {k: v for k, v in axis.items() if k not in own} == {k: v for k, v in other.items() if k not in own}
 
 
-def _legend_height(names: Sequence[str], room: int, *, grid: bool) -> int:
+def _legend_height(names: Sequence[str], within: int, *, grid: bool) -> int:
     """Pixels; in a grid all entries are as wide as the widest."""
     widths = [LEGEND_MARK + LETTER * 1.1 * len(name) for name in names]
-    if grid and sum(widths) > room:
+    if grid and sum(widths) > within:
         widths = [max(widths)] * len(widths)
     rows, left = 0, 0.0
     for width in widths:
         if width > left:
-            rows, left = rows + 1, float(room)
+            rows, left = rows + 1, float(within)
         left -= width
     return LEGEND_ROW * rows
 
 
 def room(columns: int) -> int:
     """The least width of a figure, in pixels, on a page that has so many columns of panels."""
-    return ROOM[1] if columns < 2 else ROOM[2] if columns == 2 else ROOM[4]
+    return ROOM[min(columns, len(ROOM)) - 1]
 
 
 def _width(y: Axis) -> int:

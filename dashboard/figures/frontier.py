@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from client import AccuracyRow
 from dashboard.figures.axes import log_axis, share_axis
-from dashboard.figures.canvas import SMALL, Canvas, room
+from dashboard.figures.canvas import SMALL, Canvas
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.sheets import Sheet
 from dashboard.words import DOT, interval, number, percent
@@ -37,7 +37,7 @@ def points(rows: Sequence[AccuracyRow], costs: Costs) -> list[Point]:
 
 def frontier_figure(found: Sequence[Point], axis: str, mode: Mode, *, columns: int) -> go.Figure:
     """One marker per cell and depth on a logarithmic axis of cost; a thin line joins the depths of a cell."""
-    canvas = Canvas(mode, [260], room=room(columns), bottom=52, unified=False)
+    canvas = Canvas(mode, [260], page=columns, bottom=52, unified=False)
     costs = [point.cost for point in found]
     ends = [v for p in found for v in (p.row.low, p.row.high, p.row.estimate) if v is not None and math.isfinite(v)]
     low, high = max(0.0, min(ends, default=0.0)), min(1.0, max(ends, default=1.0))

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from client import Divergence, HiddenNormSeries, HiddenNormTrace
 from dashboard.figures.axes import log_axis, small, step_axis, whole
-from dashboard.figures.canvas import Canvas, Trace, room
+from dashboard.figures.canvas import Canvas, Trace
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, layer_shade
 from dashboard.words import Statistic, number
 
@@ -27,7 +27,7 @@ def layers_figure(
     values = [value for value in means if math.isfinite(value) and value > 0] + [1.0] * bool(statistic.reference)
     low, high = (min(values), max(values)) if values else (0.5, 2.0)
     pad = max(1.03, (high / low) ** 0.08)
-    canvas = Canvas(mode, [240], room=room(columns))
+    canvas = Canvas(mode, [240], page=columns)
     panel = canvas.panel(
         0,
         0,

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from client.seeds import MetricGroup
 from dashboard.figures.axes import Axis, log_axis, share_axis, small, step_axis
 from dashboard.figures.bands import band
-from dashboard.figures.canvas import Canvas, Trace, room
+from dashboard.figures.canvas import Canvas, Trace
 from dashboard.grids import name_of
 from dashboard.palette import DASHES, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.words import DOT, number
@@ -63,7 +63,7 @@ def metrics_figure(
     depths = sorted({group.depth for group in drawn})
     width = max(1, min(columns, len(depths)))
     rows = max(1, math.ceil(len(depths) / width))
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=52)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, page=columns, bottom=52)
     fields = list(dict.fromkeys(json.dumps(group.fields, sort_keys=True) for group in drawn))
     last = max((_x(group, along)[-1] for group in drawn), default=1.0)
     y = _y_axis(drawn, metric)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from client import Divergence, HiddenNormComparison, HiddenNormGroup, SingleRun
 from dashboard.figures.axes import log_axis, small, step_axis, whole
 from dashboard.figures.bands import band
-from dashboard.figures.canvas import Canvas, Trace, room
+from dashboard.figures.canvas import Canvas, Trace
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, depth_dash, in_order, transparent
 from dashboard.words import DOT, Statistic, number
 
@@ -63,7 +63,7 @@ def norms_figure(
         ]
         for panel, groups in by_panel.items()
     }
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=56, unified=not single_seeds)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, page=columns, bottom=56, unified=not single_seeds)
     edge = 0.012 * last
     named: set[str] = set()
     for panel, traces in drawn.items():

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from client import ProfileGroup
 from dashboard.figures.axes import log_axis, small, whole
 from dashboard.figures.bands import band
-from dashboard.figures.canvas import Canvas, Trace, room
+from dashboard.figures.canvas import Canvas, Trace
 from dashboard.figures.norms import places
 from dashboard.palette import QUIET, Mode, cell_colour, cell_symbol, cell_title, in_order, transparent
 from dashboard.words import DOT, Statistic, number
@@ -50,7 +50,7 @@ def profiles_figure(
     theory = _theory(statistic, longest, decays or {}, mode)
     low, high = _bounds(every, statistic)
     depths = {depth for depth, _ in by_panel}
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=56)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, page=columns, bottom=56)
     named: set[str] = set()
     for panel, members in by_panel.items():
         row, column = place_of[panel]

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from client import Measure, StabilityRow
 from dashboard.figures.axes import Axis, count_axis, log_axis
-from dashboard.figures.canvas import Canvas, Trace, room
+from dashboard.figures.canvas import Canvas, Trace
 from dashboard.palette import AXIS, Mode, cell_colour, cell_symbol, cell_title, in_order
 from dashboard.words import DOT, TIMES, interval, number, ratio
 
@@ -46,7 +46,7 @@ def spread_figure(measures: Sequence[Measure], rows: Sequence[StabilityRow], mod
         [LINE_HEIGHT * len(labels) + 12] * lines,
         width,
         gap_y=80,
-        room=room(columns),
+        page=columns,
         bottom=54,
         unified=False,
     )

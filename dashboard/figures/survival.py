@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from client.seeds import SurvivalGroup
 from dashboard.figures.axes import step_axis
-from dashboard.figures.canvas import Canvas, Trace, room
+from dashboard.figures.canvas import Canvas, Trace
 from dashboard.palette import Mode, cell_colour, cell_symbol, cell_title, in_order, transparent
 from dashboard.sheets import Sheet
 from dashboard.words import DOT, percent, plural
@@ -21,7 +21,7 @@ def survival_figure(groups: Sequence[SurvivalGroup], mode: Mode, *, columns: int
     depths = sorted({group.depth for group in groups})
     width = max(1, min(columns, len(depths)))
     rows = max(1, math.ceil(len(depths) / width))
-    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, room=room(columns), bottom=52, unified=False)
+    canvas = Canvas(mode, [ROW_HEIGHT] * rows, width, page=columns, bottom=52, unified=False)
     named: set[str] = set()
     for at, depth in enumerate(depths):
         row, column = divmod(at, width)

@@ -44,7 +44,7 @@ def log(run: Run) -> None:
     text = "\n".join(f"{clock(one.at, zone)}  {one.level.upper():<7}  {one.message}" for one in found)
     many = len(found) > 16
     with st.container(height=380 if many else "content", border=False, autoscroll=many):
-        st.code(text or "No line holds these words.", language=None, wrap_lines=True)
+        shell.code(text or "No line holds these words.")
     hits = f"{len(found):,} of the" if words else "The"
     st.caption(f"{hits} last {len(lines):,} lines, newest at the bottom.")
 
@@ -174,7 +174,7 @@ def checkpoints(run: Run) -> None:
                     on_click="ignore",
                     help=f"{size(one.size_bytes)}; its sum is checked on the way.",
                 )
-    st.code(f"rotbench checkpoint {run.id[:8]} --step {found[0].step}", language=None, wrap_lines=True)
+    shell.code(f"rotbench checkpoint {run.id[:8]} --step {found[0].step}")
 
 
 def _file(run_id: str, chosen: Checkpoint) -> bytes:
@@ -201,9 +201,9 @@ def repeat(run: Run) -> None:
     if st.button("Change it and submit", icon=":material/edit:", key="change"):
         st.switch_page(st.session_state["pages"]["submit"], query_params=_as_address(run))
     st.markdown("**Command line**")
-    st.code(commands.repeated(wanted), language=None, wrap_lines=True)
+    shell.code(commands.repeated(wanted))
     st.markdown("**curl**")
-    st.code(commands.curl(wanted), language=None, wrap_lines=True)
+    shell.code(commands.curl(wanted))
 
 
 def _as_address(run: Run) -> dict[str, str]:

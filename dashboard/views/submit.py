@@ -114,9 +114,9 @@ def _same(wanted: Order) -> None:
     shell.section("The same elsewhere", "Each of the three does what the button does.")
     shell_tab, python_tab, rest_tab = st.tabs(["Command line", "Python", "curl"], key="as", bind="query-params")
     with shell_tab:
-        st.code(commands.command_line(wanted), language=None, wrap_lines=True)
+        shell.code(commands.command_line(wanted))
     with python_tab:
-        st.code(commands.python(wanted), language=None, wrap_lines=True)
+        shell.code(commands.python(wanted))
     with rest_tab:
-        st.code(commands.curl(wanted), language=None, wrap_lines=True)
+        shell.code(commands.curl(wanted))
         st.caption("`rotbench token` says the address and the token of the local stack.")

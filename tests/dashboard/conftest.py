@@ -2,7 +2,6 @@
 
 import math
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from uuid import UUID
 import pytest
 
 from client import RotBench, Run
+from deploy.local.ports import any_free_port
 from rotrnn_core.config import RunConfig
 from rotrnn_core.records import STATISTICS, Divergence, HiddenNorms, Started
 from store import ingest, leases, tokens
@@ -162,13 +162,6 @@ def metrics_of(run: Any, last: int) -> list[tuple[str, int, float]]:
     return rows
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def wait_for(url: str, timeout_s: float = 60.0) -> None:
     """Wait until an address answers."""
     deadline = time.monotonic() + timeout_s
@@ -187,7 +180,7 @@ def make_service(make_database: Callable[[], str]) -> Iterator[Callable[[], Serv
     made: list[Service] = []
 
     def make() -> Service:
-        service = Service(f"http://127.0.0.1:{free_port()}", make_database())
+        service = Service(f"http://127.0.0.1:{any_free_port()}", make_database())
         with session_factory(service.engine)() as session:
             tokens.ensure(session, "tests", TOKEN)
             session.commit()
@@ -237,7 +230,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Servic
 
     def start(service: Service) -> str:
         if service.url not in started:
-            port = free_port()
+            port = any_free_port()
             log = (tmp_path_factory.mktemp("dashboard") / "log").open("wb")
             process = subprocess.Popen(
                 [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port", str(port)],
@@ -271,15 +264,11 @@ def chromium() -> "Iterator[Browser]":
 
 @pytest.fixture
 def open_page(chromium: "Browser") -> "Iterator[Callable[..., Page]]":
-    """A function that opens an address in a fresh window of a given width."""
+    """A function that opens an address in a fresh window, wide and light."""
     contexts = []
 
-    def opened(url: str, *, width: int = 1440, dark: bool = False) -> "Page":
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if dark else "light",
-            timezone_id="Europe/Paris",
-        )
+    def opened(url: str) -> "Page":
+        context = chromium.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Europe/Paris")
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(180_000)

@@ -18,7 +18,8 @@ PAGES = {
     "compare": ".st-key-frontier .js-plotly-plot",
     "sweeps": ".js-plotly-plot .textpoint",
     "runs?status=Failed&status=Diverged": "[data-testid=stDataFrame] canvas",
-    "run?id={run}&part=Repeat": ".st-key-layers .js-plotly-plot",
+    "run?id={lost}&part=Repeat": ".st-key-layers .js-plotly-plot",
+    "run?id={training}": ".st-key-layers .js-plotly-plot",
     "submit?training.seed=0-2&cells=RotRNN": ".st-key-start button",
     "fleet": ".st-key-pace .js-plotly-plot",
 }
@@ -35,7 +36,8 @@ def test_a_page_can_be_read_light_and_dark_wide_and_narrow(
     from axe_playwright_python.sync_playwright import Axe
 
     (lost,) = service.bench.runs(status="diverged")
-    page = open_page(f"{serve(service)}/{path.format(run=lost.id)}")
+    (training,) = service.bench.runs(status="running")
+    page = open_page(f"{serve(service)}/{path.format(lost=lost.id, training=training.id)}")
     for width, scheme in ((1440, "light"), (768, "dark"), (390, "light")):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
